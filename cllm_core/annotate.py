@@ -1,0 +1,108 @@
+"""Gives every predicted cell its token class, in both views: what the decoder knew then, and what hindsight shows.
+
+Pure functions of a Trajectory; the rules are the vocabulary of the docs (docs/definitions.md).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cllm_core.types import Step, Trajectory
+
+KNOWN_CLASSES = ("fixed", "draft")
+HINDSIGHT_CLASSES = ("settled", "fast_forwarded", "stationary", "transient", "wrong", "after_end", "unknown")
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """The classes of one trajectory. Row t - 1 of `known` and `hindsight` belongs to pass t.
+
+    `correct[t]` is the correct frontier c_t and `fixed[t]` the fixed frontier f_t, t = 0 (the draft) to the last
+    pass. A cell at or past the end of a partial run's output is `unknown`: nobody can say what belongs there.
+    `corrected` marks cells that were wrong in the state before and are right now.
+    """
+
+    correct: tuple[int, ...]  # (passes + 1,)
+    fixed: tuple[int, ...]  # (passes + 1,)
+    known: tuple[tuple[str, ...], ...]  # (passes, width of the pass)
+    hindsight: tuple[tuple[str, ...], ...]  # (passes, width of the pass)
+    corrected: tuple[tuple[bool, ...], ...]  # (passes, width of the pass)
+
+
+def annotate(trajectory: Trajectory) -> Annotation:
+    """Classify every cell of the trajectory."""
+    steps, ids = trajectory.steps, trajectory.ids
+    correct = correct_frontiers(steps, ids)
+    lasting = _right_from_now_on(steps, ids)
+    beyond = "unknown" if trajectory.partial else "after_end"
+    hindsight = tuple(
+        tuple(
+            _hindsight(step.start + column, correct[t], correct[t + 1], right, lasts, beyond, len(ids))
+            for column, (right, lasts) in enumerate(lasting[t])
+        )
+        for t, step in enumerate(steps)
+    )
+    return Annotation(
+        correct=correct,
+        fixed=(0, *(step.fixed for step in steps)),
+        known=tuple(
+            tuple("fixed" if step.start + column < step.fixed else "draft" for column in range(len(step.state)))
+            for step in steps
+        ),
+        hindsight=hindsight,
+        corrected=tuple(_corrected(step, ids) for step in steps),
+    )
+
+
+def correct_frontiers(steps: Sequence[Step], ids: Sequence[int]) -> tuple[int, ...]:
+    """Return c_0 ... c_T: the length of the longest prefix of state t that equals the output.
+
+    State t is what pass t predicted plus the fresh guesses that refilled its window before pass t + 1.
+    """
+    frontiers = [_matching(steps[0].draft, ids, 0)] if steps else [0]
+    for t, step in enumerate(steps):
+        end = step.start + len(step.state)
+        refill = steps[t + 1].draft[max(0, end - steps[t + 1].start) :] if t + 1 < len(steps) else ()
+        frontiers.append(_matching((*step.state, *refill), ids, step.start))
+    return tuple(frontiers)
+
+
+def _matching(tokens: Sequence[int], ids: Sequence[int], start: int) -> int:
+    position = start
+    while position < min(len(ids), start + len(tokens)) and tokens[position - start] == ids[position]:
+        position += 1
+    return position
+
+
+def _right_from_now_on(steps: Sequence[Step], ids: Sequence[int]) -> list[list[tuple[bool, bool]]]:
+    """Return, per pass and cell, (right now, right now and in every later state)."""
+    stays: dict[int, bool] = {}
+    rows: list[list[tuple[bool, bool]]] = []
+    for step in reversed(steps):
+        row = []
+        for position, token in enumerate(step.state, step.start):
+            right = position < len(ids) and token == ids[position]
+            stays[position] = right and stays.get(position, True)
+            row.append((right, stays[position]))
+        rows.append(row)
+    return rows[::-1]
+
+
+def _hindsight(position: int, before: int, after: int, right: bool, lasts: bool, beyond: str, length: int) -> str:
+    if position >= length:
+        return beyond
+    if position <= before:
+        return "settled"
+    if position < after:
+        return "fast_forwarded"
+    if not right:
+        return "wrong"
+    return "stationary" if lasts else "transient"
+
+
+def _corrected(step: Step, ids: Sequence[int]) -> tuple[bool, ...]:
+    return tuple(
+        column < len(step.draft)
+        and step.start + column < len(ids)
+        and step.draft[column] != ids[step.start + column] == token
+        for column, token in enumerate(step.state)
+    )

@@ -1,0 +1,208 @@
+"""Trajectories to and from JSON and JSONL: a versioned schema, strict JSON, ids lossless.
+
+Token pieces are bytes; a piece that is valid UTF-8 is written as text, any other as {"bytes": hex}.
+"""
+
+import dataclasses
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from cllm_core.errors import ConfigError, FormatError, NewerFormat
+from cllm_core.types import FINISHES, DecodeConfig, ModelInfo, Step, Trajectory
+
+SCHEMA = "cllm-trajectory"
+VERSION = 1
+
+
+def to_dict(trajectory: Trajectory) -> dict[str, Any]:
+    """Return the trajectory as JSON-ready values."""
+    return {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "model": dataclasses.asdict(trajectory.model),
+        "config": dataclasses.asdict(trajectory.config),
+        "prompt": trajectory.prompt,
+        "prompt_ids": list(trajectory.prompt_ids),
+        "ids": list(trajectory.ids),
+        "text": trajectory.text,
+        "finish": trajectory.finish,
+        "partial": trajectory.partial,
+        "seconds": trajectory.seconds,
+        "steps": [_step_to_dict(step) for step in trajectory.steps],
+        "pieces": {str(token): piece_to_json(piece) for token, piece in trajectory.pieces.items()},
+        "special": sorted(trajectory.special),
+        "eos_ids": sorted(trajectory.eos_ids),
+        "notes": list(trajectory.notes),
+    }
+
+
+def from_dict(data: Any) -> Trajectory:
+    """Rebuild a trajectory from `to_dict`'s values; FormatError says what is wrong with them."""
+    if not isinstance(data, Mapping) or data.get("schema") != SCHEMA:
+        raise FormatError("This is not a trajectory file: it has no schema field that says so.")
+    version = data.get("version")
+    if not isinstance(version, int) or version < 1:
+        raise FormatError(f"This trajectory file has no usable version number ({version!r}).")
+    if version > VERSION:
+        raise NewerFormat(
+            f"This trajectory was written in format {version}, and this program reads up to {VERSION}: update it."
+        )
+    try:
+        return _checked(_build(data))
+    except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
+        detail = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
+        raise FormatError(f"This trajectory file is damaged: {detail}.") from error
+
+
+def dumps(trajectory: Trajectory) -> str:
+    """Return one line of strict JSON."""
+    return json.dumps(to_dict(trajectory), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def loads(text: str | bytes) -> Trajectory:
+    """Read a trajectory from JSON text; FormatError if it is not strict JSON or not a trajectory."""
+    return from_dict(parse_json(text))
+
+
+def save(trajectory: Trajectory, path: str | Path) -> None:
+    """Write one trajectory as a JSON file (UTF-8)."""
+    Path(path).write_text(dumps(trajectory) + "\n", encoding="utf-8", newline="\n")
+
+
+def load(path: str | Path) -> Trajectory:
+    """Read the trajectory of a JSON file."""
+    return loads(_read(path))
+
+
+def save_jsonl(trajectories: Iterable[Trajectory], path: str | Path) -> None:
+    """Write one trajectory a line (UTF-8)."""
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(dumps(trajectory) + "\n" for trajectory in trajectories)
+
+
+def load_jsonl(path: str | Path) -> list[Trajectory]:
+    """Read every trajectory of a JSON or JSONL file; FormatError names the line."""
+    return list(_lines(_read(path)))
+
+
+def _lines(data: bytes) -> Iterator[Trajectory]:
+    for number, line in enumerate(data.split(b"\n"), 1):  # U+2028 and the like do not end a line
+        if line.strip():
+            try:
+                yield loads(line)
+            except NewerFormat:
+                raise
+            except FormatError as error:
+                raise FormatError(f"Line {number}: {error}") from error
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Parse strict JSON (no NaN, no Infinity; a byte-order mark is allowed); FormatError says where it breaks."""
+    try:
+        if isinstance(text, bytes):
+            text = text.decode("utf-8-sig")
+        return json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse_constant)
+    except UnicodeDecodeError as error:
+        raise FormatError(f"This is not UTF-8 text (byte {error.start}).") from error
+    except json.JSONDecodeError as error:
+        raise FormatError(f"This is not JSON: {error.msg} (line {error.lineno}, column {error.colno}).") from error
+    except RecursionError as error:
+        raise FormatError("This JSON is nested too deeply.") from error
+
+
+def _refuse_constant(name: str) -> Any:
+    raise FormatError(f"This is not strict JSON: it holds {name}.")
+
+
+def _read(path: str | Path) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise FormatError(f"Cannot read {Path(path).name}: {error.strerror or error}.") from error
+
+
+def piece_to_json(piece: bytes) -> str | dict[str, str]:
+    """Return the piece as text where it is valid UTF-8, else as {"bytes": hex}."""
+    try:
+        return piece.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"bytes": piece.hex()}
+
+
+def piece_from_json(value: Any) -> bytes:
+    """Undo `piece_to_json`."""
+    return value.encode("utf-8") if isinstance(value, str) else bytes.fromhex(value["bytes"])
+
+
+def _step_to_dict(step: Step) -> dict[str, Any]:
+    return {
+        "start": step.start,
+        "draft": list(step.draft),
+        "state": list(step.state),
+        "fixed": step.fixed,
+        "seconds": step.seconds,
+        "probabilities": list(step.probabilities),
+        "top": [[[token, p] for token, p in row] for row in step.top],
+    }
+
+
+def _build(data: Mapping[str, Any]) -> Trajectory:
+    return Trajectory(
+        config=DecodeConfig(**data["config"]),
+        model=ModelInfo(**data["model"]),
+        prompt=_typed(data["prompt"], str, "prompt"),
+        prompt_ids=_ids(data["prompt_ids"]),
+        steps=tuple(_step(step) for step in data["steps"]),
+        ids=_ids(data["ids"]),
+        finish=data["finish"],
+        seconds=float(data["seconds"]),
+        pieces={int(token): piece_from_json(piece) for token, piece in data["pieces"].items()},
+        special=frozenset(_ids(data["special"])),
+        eos_ids=frozenset(_ids(data["eos_ids"])),
+        notes=tuple(_typed(note, str, "note") for note in data["notes"]),
+    )
+
+
+def _step(data: Mapping[str, Any]) -> Step:
+    return Step(
+        start=_typed(data["start"], int, "start"),
+        draft=_ids(data["draft"]),
+        state=_ids(data["state"]),
+        fixed=_typed(data["fixed"], int, "fixed"),
+        seconds=float(data["seconds"]),
+        probabilities=tuple(float(p) for p in data["probabilities"]),
+        top=tuple(tuple((_typed(token, int, "id"), float(p)) for token, p in row) for row in data["top"]),
+    )
+
+
+def _ids(values: Any) -> tuple[int, ...]:
+    return tuple(_typed(value, int, "id") for value in values)
+
+
+def _typed(value: Any, kind: type, name: str) -> Any:
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise ValueError(f"{name} {value!r} is not {'a whole number' if kind is int else 'text'}")
+    return value
+
+
+def _checked(trajectory: Trajectory) -> Trajectory:
+    """Return the trajectory if its parts agree with each other; ValueError if not."""
+    if trajectory.finish not in FINISHES:
+        raise ValueError(f"finish {trajectory.finish!r} is not one of {', '.join(FINISHES)}")
+    fixed: tuple[int, ...] = ()
+    for number, step in enumerate(trajectory.steps, 1):
+        gained = step.fixed - step.start
+        if step.start != len(fixed) or not 1 <= gained <= len(step.state):
+            raise ValueError(f"pass {number} does not follow from the one before")
+        if not len(step.state) - 1 <= len(step.draft) <= len(step.state):
+            raise ValueError(f"pass {number} has {len(step.draft)} guesses for {len(step.state)} positions")
+        if step.probabilities and len(step.probabilities) != len(step.state):
+            raise ValueError(f"pass {number} has {len(step.probabilities)} probabilities")
+        if step.top and len(step.top) != len(step.state):
+            raise ValueError(f"pass {number} has {len(step.top)} candidate lists")
+        fixed += step.state[:gained]
+    if fixed != trajectory.ids:
+        raise ValueError("the output is not what its passes fixed")
+    return trajectory
