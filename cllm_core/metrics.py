@@ -1,4 +1,4 @@
-"""Counts and rates of one trajectory. The field's definitions are in docs/definitions.md; nothing after the end counts."""
+"""Counts and rates of one trajectory, to the rules of docs/definitions.md. Nothing after the end is counted."""
 
 from dataclasses import dataclass, field
 from statistics import fmean

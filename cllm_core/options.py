@@ -49,7 +49,7 @@ def option_type(config: Any, field: dataclasses.Field[Any]) -> type:
     """Return the plain type of a field: bool, int, float or str (`X | None` counts as X)."""
     owner = config if isinstance(config, type) else type(config)
     hint = typing.get_type_hints(owner)[field.name]
-    plain = [part for part in typing.get_args(hint) if part is not type(None)] or [hint]
+    plain: list[type] = [part for part in typing.get_args(hint) if part is not type(None)] or [hint]
     return plain[0]
 
 

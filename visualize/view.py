@@ -5,7 +5,7 @@ Pure: no gradio, no model. Tokens are data: the payload carries text and ids, ne
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from cllm_core.annotate import annotate
 from cllm_core.metrics import summarize, window_size
@@ -62,7 +62,7 @@ class LaneProps(TypedDict):
     notes: list[str]
 
 
-Piece = tuple[int, Literal[0, 1, 2], str]  # token id, kind, text (hex digits for BYTES)
+Piece = tuple[int, int, str]  # token id, kind, text (hex digits for BYTES)
 
 
 class PlayerProps(TypedDict):

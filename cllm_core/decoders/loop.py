@@ -25,7 +25,8 @@ def decode_windows(
     each fixed token except the last, so no other fixed token is fed twice.
     """
     limit = min(limit, room_for_output(lm, prompt_ids))
-    fixed, pending, guesses = 0, tuple(prompt_ids), ()
+    fixed, pending = 0, tuple(prompt_ids)
+    guesses: tuple[int, ...] = ()
     while True:
         end = min(window_end(fixed), limit)
         width = min(size, end - fixed + 1, limit - fixed)  # one past the window: the token that a whole match yields
