@@ -1,4 +1,4 @@
-"""Trajectories to and from JSON and JSONL: a versioned schema, strict JSON, ids lossless.
+"""Trajectories to and from JSON and JSONL: a versioned schema, strict JSON, ids lossless. A run is several of them.
 
 Token pieces are bytes; a piece that is valid UTF-8 is written as text, any other as {"bytes": hex}.
 """
@@ -13,7 +13,8 @@ from cllm_core.errors import ConfigError, FormatError, NewerFormat
 from cllm_core.types import FINISHES, DecodeConfig, ModelInfo, Step, Trajectory
 
 SCHEMA = "cllm-trajectory"
-VERSION = 1
+RUN_SCHEMA = "cllm-run"
+VERSION = 1  # of both schemas
 
 
 def to_dict(trajectory: Trajectory) -> dict[str, Any]:
@@ -40,15 +41,7 @@ def to_dict(trajectory: Trajectory) -> dict[str, Any]:
 
 def from_dict(data: Any) -> Trajectory:
     """Rebuild a trajectory from `to_dict`'s values; FormatError says what is wrong with them."""
-    if not isinstance(data, Mapping) or data.get("schema") != SCHEMA:
-        raise FormatError("This is not a trajectory file: it has no schema field that says so.")
-    version = data.get("version")
-    if not isinstance(version, int) or version < 1:
-        raise FormatError(f"This trajectory file has no usable version number ({version!r}).")
-    if version > VERSION:
-        raise NewerFormat(
-            f"This trajectory was written in format {version}, and this program reads up to {VERSION}: update it."
-        )
+    _check_schema(data, SCHEMA)
     try:
         return _checked(_build(data))
     except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
@@ -56,9 +49,68 @@ def from_dict(data: Any) -> Trajectory:
         raise FormatError(f"This trajectory file is damaged: {detail}.") from error
 
 
+def _check_schema(data: Any, *schemas: str) -> None:
+    if not isinstance(data, Mapping) or data.get("schema") not in schemas:
+        raise FormatError("This is not a trajectory file: it has no schema field that says so.")
+    version = data.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise FormatError(f"This trajectory file has no usable version number ({version!r}).")
+    if version > VERSION:
+        raise NewerFormat(
+            f"This trajectory was written in format {version}, and this program reads up to {VERSION}: update it."
+        )
+
+
+def run_to_dict(lanes: Mapping[str, Trajectory]) -> dict[str, Any]:
+    """Return a run as JSON-ready values: its lanes (`base_ar`, `base_jacobi`, ...), in order."""
+    lane_dicts = {key: to_dict(trajectory) for key, trajectory in lanes.items()}
+    return {"schema": RUN_SCHEMA, "version": VERSION, "lanes": lane_dicts}
+
+
+def run_from_dict(data: Any) -> dict[str, Trajectory]:
+    """Rebuild the lanes of a run. A lone trajectory is a run of one lane, named after its decoder.
+
+    FormatError says what is wrong, and in which lane.
+    """
+    _check_schema(data, RUN_SCHEMA, SCHEMA)
+    if data["schema"] == SCHEMA:
+        trajectory = from_dict(data)
+        return {trajectory.config.decoder: trajectory}
+    if not isinstance(data.get("lanes"), Mapping):
+        raise FormatError("This run file is damaged: field 'lanes' is missing.")
+    lanes = {}
+    for key, value in data["lanes"].items():
+        try:
+            lanes[key] = from_dict(value)
+        except NewerFormat:
+            raise
+        except FormatError as error:
+            raise FormatError(f"Lane {key!r}: {error}") from error
+    return lanes
+
+
+def dumps_run(lanes: Mapping[str, Trajectory]) -> str:
+    """Return a run as one line of strict JSON."""
+    return _strict_json(run_to_dict(lanes))
+
+
+def loads_run(text: str | bytes) -> dict[str, Trajectory]:
+    """Read the lanes of a run (or a lone trajectory) from JSON text; FormatError if it is neither."""
+    return run_from_dict(parse_json(text))
+
+
+def load_run(path: str | Path) -> dict[str, Trajectory]:
+    """Read the lanes of a JSON file."""
+    return loads_run(_read(path))
+
+
 def dumps(trajectory: Trajectory) -> str:
     """Return one line of strict JSON."""
-    return json.dumps(to_dict(trajectory), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return _strict_json(to_dict(trajectory))
+
+
+def _strict_json(values: Any) -> str:
+    return json.dumps(values, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def loads(text: str | bytes) -> Trajectory:

@@ -1,0 +1,55 @@
+"""Saves a run: EXPORTERS has one row a format, each a function of the lanes that returns the file's bytes.
+
+Works from trajectories alone; needs no model, no tokenizer and no gradio.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from cllm_core.errors import ExportError
+from cllm_core.io import dumps_run
+from cllm_core.types import Trajectory
+from visualize.exports.cells_csv import export_csv, read_csv_cells
+from visualize.exports.names import export_name
+from visualize.exports.options import ExportOptions
+from visualize.page import standalone_page
+from visualize.view import player_props
+
+__all__ = ["EXPORTERS", "ExportOptions", "Exporter", "export", "export_name", "read_csv_cells"]
+
+
+@dataclass(frozen=True)
+class Exporter:
+    """A format: what a file of it is called, what it is, and how it is made."""
+
+    extension: str
+    media_type: str
+    help: str
+    write: Callable[[Mapping[str, Trajectory], ExportOptions], bytes]
+
+
+def export_json(lanes: Mapping[str, Trajectory], options: ExportOptions) -> bytes:
+    """Return the run as strict JSON, lossless: `cllm_core.io.loads_run` reads it back."""
+    return (dumps_run(lanes) + "\n").encode("utf-8", "backslashreplace")  # a lone surrogate becomes its JSON escape
+
+
+def export_html(lanes: Mapping[str, Trajectory], options: ExportOptions) -> bytes:
+    """Return one page with the player in it: works offline, from a file, with no outside request."""
+    title = options.title or "Decoding, pass by pass"
+    return standalone_page(player_props(lanes, title=title), title).encode("utf-8", "replace")
+
+
+EXPORTERS: dict[str, Exporter] = {
+    "json": Exporter("json", "application/json", "Everything, lossless; can be loaded back.", export_json),
+    "csv": Exporter("csv", "text/csv; charset=utf-8", "One row a cell, for a spreadsheet or pandas.", export_csv),
+    "html": Exporter("html", "text/html; charset=utf-8", "The player in one file; works offline.", export_html),
+}
+
+
+def export(lanes: Mapping[str, Trajectory], format: str, options: ExportOptions | None = None) -> bytes:
+    """Return the run as a file of the given format; ExportError if there is no such format or nothing to save."""
+    if format not in EXPORTERS:
+        raise ExportError(f"There is no export format {format!r}: choose one of {', '.join(EXPORTERS)}.")
+    if not lanes:
+        raise ExportError("There is nothing to save yet: run a prompt or load a trajectory first.")
+    return EXPORTERS[format].write(lanes, options or ExportOptions())
