@@ -4,7 +4,7 @@ With the noise fixed, sampling is a deterministic function of the prefix, so par
 sequence that one-at-a-time sampling gives. Scores are first processed by the library's own logits processors.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -104,7 +104,7 @@ def _default_processors(
     end = sorted(eos_ids)
     limit = prompt_length + config.max_new_tokens
     penalty, decay = defaults.repetition_penalty, defaults.exponential_decay_length_penalty
-    table = [
+    table: list[tuple[Any, Callable[[], Any]]] = [
         (defaults.sequence_bias, lambda: library.SequenceBiasLogitsProcessor(defaults.sequence_bias)),
         (penalty not in (None, 1.0), lambda: library.RepetitionPenaltyLogitsProcessor(penalty)),
         (defaults.no_repeat_ngram_size, lambda: library.NoRepeatNGramLogitsProcessor(defaults.no_repeat_ngram_size)),

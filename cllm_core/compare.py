@@ -1,0 +1,240 @@
+"""One prompt through the lanes of a pair, one lane after another so that each is measured alone.
+
+Both sides of a comparison share device, dtype, limits, warm-up and clock. Knows no file and no display.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from statistics import fmean
+from typing import Any
+
+from cllm_core.decoders import DECODERS
+from cllm_core.errors import ConfigError
+from cllm_core.hf import EncodedPrompt, LoadedModel
+from cllm_core.metrics import Summary, summarize
+from cllm_core.record import Recorder
+from cllm_core.types import DecodeConfig, Step, Trajectory
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One way to decode the prompt: which side of the pair, with which decoder."""
+
+    key: str
+    side: str  # base | cllm
+    decoder: str
+
+
+LANES = {
+    lane.key: lane
+    for lane in (
+        Lane("base_ar", "base", "autoregressive"),
+        Lane("base_jacobi", "base", "jacobi"),
+        Lane("cllm_ar", "cllm", "autoregressive"),
+        Lane("cllm_jacobi", "cllm", "jacobi"),
+    )
+}
+DEFAULT_LANES = ("base_ar", "base_jacobi", "cllm_jacobi")
+Models = Mapping[str, LoadedModel]  # side -> model
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where two outputs part: the first index, and how near the reference's two best candidates were there."""
+
+    index: int
+    top2_margin: float | None  # difference of log-probability, in nats; None where it was not recorded
+
+
+@dataclass(frozen=True)
+class LaneResult:
+    """One lane's run, measured against the others."""
+
+    trajectory: Trajectory
+    summary: Summary
+    speedup: float | None  # wall-clock of base_ar / of this lane; None where base_ar was not run
+    equals_ar: bool | None  # same ids as one-at-a-time decoding of the same model; None where it was not compared
+    first_difference: Difference | None
+
+
+def open_run(
+    loaded: LoadedModel, prompt: EncodedPrompt, config: DecodeConfig, *, observe: bool = True
+) -> tuple[Recorder, Iterator[Step]]:
+    """Return a recorder and the Steps for it to listen to; nothing is decoded yet."""
+    lm = loaded.session(config, prompt.ids, observe=observe)
+    recorder = Recorder(
+        config,
+        loaded.info,
+        prompt.text,
+        prompt.ids,
+        loaded.piece,
+        loaded.eos_ids,
+        loaded.special_ids,
+        (*prompt.notes, *loaded.run_notes(config)),
+    )
+    return recorder, DECODERS[config.decoder](lm, prompt.ids, config)
+
+
+def decode(
+    loaded: LoadedModel, prompt: EncodedPrompt, config: DecodeConfig, stop: Callable[[], bool] = lambda: False
+) -> Trajectory:
+    """Decode one prompt and return its trajectory (partial if `stop` said so)."""
+    recorder, steps = open_run(loaded, prompt, config)
+    return recorder.run(steps, stop)
+
+
+def lanes_of(models: Models, wanted: Sequence[str] = DEFAULT_LANES) -> list[Lane]:
+    """Return the wanted lanes that the pair has a model for, in a fixed order; ConfigError for an unknown one."""
+    unknown = sorted(set(wanted) - set(LANES))
+    if unknown:
+        raise ConfigError(f"There is no lane {unknown[0]!r}: use {', '.join(LANES)}.")
+    return [lane for lane in LANES.values() if lane.key in wanted and lane.side in models]
+
+
+def warm_up(models: Models, prompt: str, config: DecodeConfig, *, chat: bool) -> None:
+    """Run every model once at the widths that will be measured, so that no lane pays for first-time work."""
+    for loaded in models.values():
+        encoded = loaded.encode(prompt, chat=chat)
+        for decoder in DECODERS:
+            short = replace(config, decoder=decoder, max_new_tokens=min(3, config.max_new_tokens))
+            decode(loaded, encoded, short)
+
+
+def run_lanes(
+    models: Models,
+    prompt: str | Sequence[Mapping[str, str]],
+    config: DecodeConfig,
+    *,
+    chat: bool,
+    lanes: Sequence[str] = DEFAULT_LANES,
+    stop: Callable[[], bool] = lambda: False,
+) -> Iterator[tuple[Lane, Recorder]]:
+    """Decode the prompt lane by lane; yield (lane, its recorder) after every pass. A stop ends all lanes."""
+    config = replace(config, top_k=max(2, config.top_k))  # two candidates give a difference its margin
+    for lane in lanes_of(models, lanes):
+        loaded = models[lane.side]
+        encoded = loaded.encode(prompt, chat=chat)
+        recorder, steps = open_run(loaded, encoded, replace(config, decoder=lane.decoder))
+        for _ in recorder.listen(steps, stop):
+            yield lane, recorder
+        if stop():
+            return
+
+
+def compare(
+    models: Models,
+    prompt: str | Sequence[Mapping[str, str]],
+    config: DecodeConfig,
+    *,
+    chat: bool,
+    lanes: Sequence[str] = DEFAULT_LANES,
+) -> dict[str, LaneResult]:
+    """Run one prompt through the lanes and measure them against each other.
+
+    Where a model's Jacobi lane is wanted without its autoregressive one, that is run too, to compare the ids.
+    """
+    references = {f"{LANES[key].side}_ar" for key in lanes if key in LANES}
+    runs: dict[str, Recorder] = {}
+    for lane, recorder in run_lanes(models, prompt, config, chat=chat, lanes=[*lanes, *sorted(references)]):
+        runs[lane.key] = recorder
+    results = lane_results({key: recorder.trajectory() for key, recorder in runs.items()})
+    return {key: result for key, result in results.items() if key in lanes}
+
+
+def lane_results(trajectories: Mapping[str, Trajectory]) -> dict[str, LaneResult]:
+    """Measure finished lanes of one prompt against base_ar (speed) and their own model's autoregressive lane (ids)."""
+    base = trajectories.get("base_ar")
+    results = {}
+    for key, trajectory in trajectories.items():
+        reference = trajectories.get(f"{LANES[key].side}_ar")
+        comparable = reference is not None and not reference.partial and not trajectory.partial
+        difference = first_difference(reference, trajectory) if reference is not None and comparable else None
+        timed = base is not None and not base.partial and not trajectory.partial and trajectory.seconds > 0
+        results[key] = LaneResult(
+            trajectory=trajectory,
+            summary=summarize(trajectory),
+            speedup=base.seconds / trajectory.seconds if base is not None and timed else None,
+            equals_ar=difference is None if comparable else None,
+            first_difference=difference,
+        )
+    return results
+
+
+def first_difference(reference: Trajectory, other: Trajectory) -> Difference | None:
+    """Return where `other` first departs from the one-at-a-time run `reference`; None if the ids are equal."""
+    if reference.ids == other.ids:
+        return None
+    shared = min(len(reference.ids), len(other.ids))
+    index = next((i for i in range(shared) if reference.ids[i] != other.ids[i]), shared)
+    return Difference(index, _top2_margin(reference, index))
+
+
+def _top2_margin(reference: Trajectory, index: int) -> float | None:
+    if index >= len(reference.steps) or not reference.steps[index].top or len(reference.steps[index].top[0]) < 2:
+        return None
+    (_, best), (_, second) = reference.steps[index].top[0][:2]
+    return math.log(best / second) if second > 0 else None
+
+
+def lane_to_dict(result: LaneResult) -> dict[str, Any]:
+    """Return one lane of one prompt as JSON-ready values."""
+    counts = asdict(result.summary)
+    row: dict[str, Any] = {
+        "ids": list(result.trajectory.ids),
+        "text": result.trajectory.text,
+        "finish": result.trajectory.finish,
+        **counts,
+        "speedup": result.speedup,
+        "equals_ar": result.equals_ar,
+    }
+    if result.first_difference is not None:
+        row["first_difference"] = asdict(result.first_difference)
+    return row
+
+
+_TOTALS = ("tokens", "passes", "prefill_seconds", "seconds", "fast_forwarded", "stationary", "blocks")
+_MEANS = ("fast_forward_per_pass", "paper_fast_forward", "stationary_per_block", "paper_stationary")
+
+
+def summarize_lanes(prompts: Sequence[Mapping[str, LaneResult]]) -> dict[str, dict[str, Any]]:
+    """Return totals and means over prompts, by lane. Rates (tokens per pass, speedup) are ratios of totals."""
+    keys = [key for key in LANES if any(key in lanes for lanes in prompts)]
+    return {key: _summarize_lane([lanes for lanes in prompts if key in lanes], key) for key in keys}
+
+
+def _summarize_lane(prompts: Sequence[Mapping[str, LaneResult]], key: str) -> dict[str, Any]:
+    results = [lanes[key] for lanes in prompts]
+    totals = {name: sum(getattr(result.summary, name) for result in results) for name in _TOTALS}
+    compared = [result.equals_ar for result in results if result.equals_ar is not None]
+    timed = [(lanes["base_ar"], lanes[key]) for lanes in prompts if lanes[key].speedup is not None]
+    base_seconds = sum(base.summary.seconds for base, _ in timed)
+    lane_seconds = sum(result.summary.seconds for _, result in timed)
+    row: dict[str, Any] = {"prompts": len(results), **totals}
+    row["tokens_per_pass"] = totals["tokens"] / totals["passes"] if totals["passes"] else 0.0
+    row["tokens_per_second"] = totals["tokens"] / totals["seconds"] if totals["seconds"] else 0.0
+    row["speedup"] = base_seconds / lane_seconds if lane_seconds else None
+    for name in _MEANS:
+        values = [value for result in results if (value := getattr(result.summary, name)) is not None]
+        row[name] = fmean(values) if values else None
+    row["equals_ar"] = fmean(compared) if compared else None  # share of the prompts with the same ids
+    return row
+
+
+def comparison_to_dict(
+    pair: str, models: Models, prompts: Sequence[tuple[str, Mapping[str, LaneResult]]], config: DecodeConfig
+) -> dict[str, Any]:
+    """Return a whole comparison as JSON-ready values."""
+    info = next(iter(models.values())).info
+    return {
+        "pair": pair,
+        "device": info.device_name or info.device,
+        "dtype": info.dtype,
+        "models": {side: asdict(loaded.info) for side, loaded in models.items()},
+        "config": {field.name: getattr(config, field.name) for field in fields(config) if field.name != "decoder"},
+        "prompts": [
+            {"prompt": prompt, "lanes": {key: lane_to_dict(result) for key, result in lanes.items()}}
+            for prompt, lanes in prompts
+        ],
+        "summary": summarize_lanes([lanes for _, lanes in prompts]),
+    }
