@@ -62,6 +62,18 @@ class DecodeConfig:
 
 
 @dataclass(frozen=True)
+class BenchConfig:
+    """How long to measure."""
+
+    repeats: int = option(5, "Repeats of every comparison; medians are reported.", minimum=1, maximum=100, step=1)
+    max_new_tokens: int = option(64, "Tokens per timed run.", minimum=8, maximum=1024, step=1)
+    passes: int = option(15, "Timed passes for each width.", minimum=1, maximum=1000, step=1)
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+@dataclass(frozen=True)
 class Step:
     """One forward pass.
 

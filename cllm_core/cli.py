@@ -1,0 +1,254 @@
+"""The command line: parses flags, calls the core, prints and writes results. Holds no algorithm of its own.
+
+Flags for settings come from the dataclass fields that declare them. Heavy libraries load only when a command runs.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cllm_core.errors import CllmError, ConfigError, ExportError
+from cllm_core.options import add_arguments, from_namespace
+from cllm_core.types import BenchConfig, DecodeConfig
+
+if TYPE_CHECKING:
+    from cllm_core.compare import LaneResult
+    from cllm_core.pairs import ModelPair
+    from cllm_core.tasks.base import Example
+
+
+@dataclass(frozen=True)
+class Command:
+    """One subcommand: what it is for, its flags, and what it does with them."""
+
+    help: str
+    arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], None]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return 0, or 1 after printing one sentence about what went wrong."""
+    parser = argparse.ArgumentParser(prog="python -m cllm_core", description="Decode, compare and train CLLMs.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, command in COMMANDS.items():
+        command.arguments(commands.add_parser(name, help=command.help, description=command.help))
+    arguments = parser.parse_args(argv)
+    try:
+        COMMANDS[arguments.command].run(arguments)
+    except CllmError as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # the reader of our output went away
+        sys.stderr.close()
+        return 1
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _device_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, ... (default auto)")
+    parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16 (default auto)")
+    parser.add_argument("--attention", default="auto", help="auto, sdpa, eager or flash_attention_2 (default auto)")
+
+
+def _loading(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {"device": arguments.device, "dtype": arguments.dtype, "attention": arguments.attention}
+
+
+def _decode_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", default="smollm2", help="smollm2, a model folder, or a hub id (default smollm2)")
+    parser.add_argument("--prompt", required=True, help="the text to answer; - reads standard input")
+    parser.add_argument("--raw", action="store_true", help="continue the text as it is, without a chat template")
+    parser.add_argument("--out", type=Path, help="write the trajectory to this JSON file")
+    _device_arguments(parser)
+    add_arguments(parser, DecodeConfig)
+
+
+def _decode(arguments: argparse.Namespace) -> None:
+    from cllm_core import io, models
+    from cllm_core.compare import decode
+    from cllm_core.metrics import summarize
+
+    config = from_namespace(DecodeConfig, arguments)
+    _check_writable(arguments.out)
+    loaded = models.load(models.ModelSource.parse(arguments.model), **_loading(arguments))
+    prompt = sys.stdin.read() if arguments.prompt == "-" else arguments.prompt
+    trajectory = decode(loaded, loaded.encode(prompt, chat=not arguments.raw), config)
+    if arguments.out:
+        io.save(trajectory, arguments.out)
+    print(trajectory.text)
+    summary = summarize(trajectory)
+    print(
+        f"\n{summary.tokens} tokens in {summary.passes} passes ({summary.tokens_per_pass:.2f} a pass), "
+        f"{summary.seconds:.2f} s ({summary.tokens_per_second:.1f} tokens a second) on "
+        f"{loaded.info.device_name}, {loaded.info.dtype}; ended by {trajectory.finish}",
+        *trajectory.notes,
+        sep="\n",
+        file=sys.stderr,
+    )
+
+
+def _compare_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--pair", default="smollm2", help="a pair's name (default smollm2)")
+    parser.add_argument("--base", help="any base model instead of a pair: smollm2, a folder or a hub id")
+    parser.add_argument("--cllm", help="with --base: the consistency model made from it")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--prompt", help="one prompt")
+    source.add_argument("--prompts", type=Path, help="a JSONL, CSV or text file of prompts")
+    parser.add_argument("--limit", type=int, help="use at most this many prompts of the file")
+    parser.add_argument("--cllm-ar", action="store_true", help="also show the CLLM's one-at-a-time lane")
+    parser.add_argument("--json", type=Path, help="write every lane and the summary to this file")
+    parser.add_argument("--save-run", type=Path, help="write the last prompt's trajectories to this JSON file")
+    _device_arguments(parser)
+    add_arguments(parser, DecodeConfig)
+
+
+def _compare(arguments: argparse.Namespace) -> None:
+    from cllm_core import compare, io, models
+
+    config = from_namespace(DecodeConfig, arguments)
+    _check_writable(arguments.json, arguments.save_run)
+    pair = _pair(arguments)
+    examples = _prompts(arguments)
+    loaded = {"base": models.load(pair.base, **_loading(arguments))}
+    if pair.cllm:
+        loaded["cllm"] = models.load(pair.cllm, **_loading(arguments))
+    lanes = [*compare.DEFAULT_LANES, *(["cllm_ar"] if arguments.cllm_ar else [])]
+    compare.warm_up(loaded, pair.wrap(examples[0].prompt), config, chat=pair.chat)
+    results: list[tuple[str, Mapping[str, LaneResult]]] = []
+    for number, example in enumerate(examples, 1):
+        asked = _asked(pair, example)
+        results.append((example.prompt, compare.compare(loaded, asked, config, chat=pair.chat, lanes=lanes)))
+        print(f"{number}/{len(examples)} {example.id}", file=sys.stderr)
+    result = compare.comparison_to_dict(pair.name, loaded, results, config)
+    if arguments.json:
+        _write_json(arguments.json, result)
+    if arguments.save_run:
+        trajectories = {key: lane.trajectory for key, lane in results[-1][1].items()}
+        arguments.save_run.write_text(io.dumps_run(trajectories) + "\n", encoding="utf-8", newline="\n")
+    print(_summary_table(result["summary"]))
+
+
+def _pair(arguments: argparse.Namespace) -> "ModelPair":
+    from cllm_core import models
+
+    if arguments.base:
+        return models.pair_from_models(arguments.base, arguments.cllm)
+    if arguments.cllm:
+        raise ConfigError("--cllm needs --base, the model it was made from.")
+    return models.find_pair(arguments.pair)
+
+
+def _prompts(arguments: argparse.Namespace) -> "list[Example]":
+    from cllm_core.tasks.base import Example
+    from cllm_core.tasks.prompts import read_prompts
+
+    if arguments.limit is not None and arguments.limit < 1:
+        raise ConfigError(f"--limit must be at least 1, not {arguments.limit}.")
+    if arguments.prompt is not None:
+        return [Example(id="prompt", prompt=arguments.prompt)]
+    file = read_prompts(arguments.prompts)
+    if file.problems:
+        print(file.summary(), file=sys.stderr)
+    return list(file.examples[: arguments.limit])
+
+
+def _asked(pair: "ModelPair", example: "Example") -> "str | list[dict[str, str]]":
+    if example.messages:
+        return [{"role": message.role, "content": message.content} for message in example.messages]
+    return pair.wrap(example.prompt)
+
+
+def _summary_table(summary: Mapping[str, Mapping[str, Any]]) -> str:
+    columns = (
+        ("tokens", "d"), ("passes", "d"), ("tokens_per_pass", ".2f"), ("seconds", ".2f"), ("tokens_per_second", ".1f"),
+        ("speedup", ".2f"), ("fast_forward_per_pass", ".2f"), ("stationary_per_block", ".2f"), ("equals_ar", ".0%"),
+    )  # fmt: skip
+    rows = [["lane", *(name.replace("_", " ") for name, _ in columns)]]
+    for lane, row in summary.items():
+        rows.append([lane, *(format(row[name], form) if row[name] is not None else "–" for name, form in columns)])
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths)) for row in rows)
+
+
+def _export_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", type=Path, help="a trajectory or run file (JSON, or JSONL with one trajectory a line)")
+    parser.add_argument("--format", required=True, help="json, csv or html")
+    parser.add_argument(
+        "--out", type=Path, help="the file to write (default: beside the run, with the format's ending)"
+    )
+    parser.add_argument("--title", default="", help="a title for formats that show one")
+
+
+def _export(arguments: argparse.Namespace) -> None:
+    from cllm_core.io import load_run
+    from visualize.export import EXPORTERS, ExportOptions, export
+
+    lanes = load_run(arguments.run)
+    data = export(lanes, arguments.format, ExportOptions(title=arguments.title))
+    out = arguments.out or arguments.run.with_suffix("." + EXPORTERS[arguments.format].extension)
+    if out.resolve() == arguments.run.resolve():
+        raise ExportError(f"{out.name} is the file that was read: name another one with --out.")
+    _check_writable(out)
+    out.write_bytes(data)
+    print(f"{out} ({len(data):,} bytes)")
+
+
+def _bench_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", default="smollm2", help="smollm2, a model folder, or a hub id (default smollm2)")
+    parser.add_argument("--json", type=Path, help="write the measurements to this file")
+    _device_arguments(parser)
+    add_arguments(parser, BenchConfig)
+
+
+def _bench(arguments: argparse.Namespace) -> None:
+    from cllm_core import bench, models
+
+    config = from_namespace(BenchConfig, arguments)
+    _check_writable(arguments.json)
+    loaded = models.load(models.ModelSource.parse(arguments.model), **_loading(arguments))
+    result = bench.bench(loaded, config, lambda line: print(line, file=sys.stderr))
+    if arguments.json:
+        _write_json(arguments.json, result)
+    print(bench.as_table(result))
+
+
+def _fetch_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", nargs="?", default="smollm2", help="a pair's name, smollm2 or a hub id")
+
+
+def _fetch(arguments: argparse.Namespace) -> None:
+    from cllm_core import models
+
+    print(f"{arguments.model} is ready in {models.fetch_command(arguments.model)}")
+
+
+def _write_json(path: Path, value: Any) -> None:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1)
+    path.write_text(text + "\n", encoding="utf-8", newline="\n")
+
+
+def _check_writable(*paths: Path | None) -> None:
+    """Raise ExportError before any work is done if a file could not be written after it."""
+    for path in paths:
+        if path is None:
+            continue
+        if path.is_dir():
+            raise ExportError(f"{path} is a folder: name a file.")
+        if not path.absolute().parent.is_dir():
+            raise ExportError(f"There is no folder {path.absolute().parent}: make it first.")
+
+
+COMMANDS = {
+    "decode": Command("Decode one prompt and say what it cost.", _decode_arguments, _decode),
+    "compare": Command("Run prompts through the lanes of a pair.", _compare_arguments, _compare),
+    "export": Command("Turn a saved run into JSON, CSV or a web page.", _export_arguments, _export),
+    "bench": Command("Measure this machine: recorder, generate, pass time by width.", _bench_arguments, _bench),
+    "fetch": Command("Get a model onto this machine.", _fetch_arguments, _fetch),
+}
