@@ -183,7 +183,7 @@ def discover_pairs(folder: Path) -> dict[str, ModelPair]:
 
 
 def all_pairs() -> dict[str, ModelPair]:
-    """Return every pair on offer: PAIRS, those that ship in assets/pairs, then the runs folder's; the first name wins."""
+    """Return every pair on offer: PAIRS, those that ship in assets/pairs, then those of training; first name wins."""
     pairs = dict(PAIRS)
     for folder in (assets_folder(), runs_folder()):
         for name, pair in discover_pairs(folder).items():
