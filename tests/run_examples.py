@@ -1,10 +1,15 @@
 """Trajectories for the tests of figures and exports: nasty tokens, long runs, runs of several lanes."""
 
+import random
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 import worked_example
 
+from cllm_core.decoders import DECODERS
+from cllm_core.lm import Prediction
+from cllm_core.record import Recorder
 from cllm_core.types import DecodeConfig, ModelInfo, Step, Trajectory
 
 NASTY_TEXTS = (
@@ -62,6 +67,71 @@ def never_early(tokens: int = 512, size: int = 16) -> Trajectory:
         seconds=0.01 * tokens,
         pieces={token: f" t{token}".encode() for token in range(tokens + 1)},
     )
+
+
+class ScriptedLM:
+    """A language model with an answer by heart: it says the next token where the last few before it are right.
+
+    `need[p]` is how many tokens before position p must be right. So 0 is a position that is right in every pass, and
+    a large number one that waits for everything before it. Elsewhere it answers with a token that depends on the
+    position and the last token alone.
+    """
+
+    context, pad_id = 1 << 20, 0
+
+    def __init__(self, prompt_ids: Sequence[int], answer: Sequence[int], need: Sequence[int], eos_ids: Sequence[int]):
+        self.vocab_size, self.eos_ids = max(*prompt_ids, *answer) + 1, frozenset(eos_ids)
+        self._right, self._need = [*prompt_ids, *answer], [0] * len(prompt_ids) + list(need)
+        self._ids: list[int] = []
+
+    @property
+    def length(self) -> int:
+        return len(self._ids)
+
+    def extend(self, ids: Sequence[int], keep: int) -> Prediction:
+        chosen = []
+        for token in ids:
+            self._ids.append(token)
+            chosen.append(self._next())
+        probabilities = tuple(0.5 + (token % 50) / 100 for token in chosen)
+        top = tuple(((token, p), (1, 0.1)) for token, p in zip(chosen, probabilities, strict=True))
+        return Prediction(tuple(chosen[-keep:]), probabilities[-keep:], top[-keep:])
+
+    def rollback(self, length: int) -> None:
+        del self._ids[length:]
+
+    def _next(self) -> int:
+        position = len(self._ids)
+        if position >= len(self._right):
+            return self.pad_id
+        need = self._need[position]
+        known = self._ids[position - need :] == self._right[position - need : position] if need else True
+        return self._right[position] if known else (7 * position + self._ids[-1]) % (self.vocab_size - 1)
+
+
+def scripted(text: str, *, decoder: str = "jacobi", easy: float = 0.3, seed: int = 0, **config: object) -> Trajectory:
+    """Return a decoded run that answers with the words of `text`; `easy` is the share of undemanding positions."""
+    words = [piece.encode() for piece in re.findall(r"\s?\S+|\s", text)]
+    vocabulary = [*dict.fromkeys(words), *(b" what", b" is", b" that", b"?", b"<end>")]
+    end = len(vocabulary) - 1
+    answer = [*(vocabulary.index(word) for word in words), end]
+    rng = random.Random(seed)
+    need = [rng.choice((0, 1)) if rng.random() < easy else rng.choice((2, 4, 99)) for _ in answer]
+    prompt_ids = tuple(range(end - 4, end))
+    lm = ScriptedLM(prompt_ids, answer, [min(k, p + 1) for p, k in enumerate(need)], [end])
+    settings = DecodeConfig(decoder=decoder, max_new_tokens=4096, **config)  # type: ignore[arg-type]
+    recorder = Recorder(
+        settings,
+        ModelInfo(name="scripted"),
+        "what is that?",
+        prompt_ids,
+        vocabulary.__getitem__,
+        lm.eos_ids,
+        lm.eos_ids,
+    )
+    width = settings.block_size if decoder == "jacobi" else 1
+    run = recorder.run(replace(s, seconds=0.03 + 0.001 * width) for s in DECODERS[decoder](lm, prompt_ids, settings))
+    return replace(run, seconds=sum(s.seconds for s in run.steps))
 
 
 def lanes() -> dict[str, Trajectory]:

@@ -7,33 +7,16 @@ import csv
 import io
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import fields
 
-from cllm_core.annotate import annotate
 from cllm_core.errors import FormatError
 from cllm_core.types import Trajectory
+from visualize.cells import Cell, lane_cells
 from visualize.exports.options import ExportOptions
 
 
-@dataclass(frozen=True)
-class CsvCell:
-    """One row: what pass `pass_number` (1 is the prefill) predicted at `position` (0 is the first generated token)."""
-
-    lane: str
-    pass_number: int
-    position: int
-    token_id: int
-    text: bytes  # the token's piece; need not be valid UTF-8 on its own
-    control: bool  # a control token, which is no part of the output's text
-    guess_id: int | None  # the guess the pass was fed at this position, if any
-    hindsight: str
-    known: str
-    probability: float | None  # None where it was not recorded
-    pass_seconds: float  # wall-clock of the whole pass, repeated in each of its cells
-
-
-COLUMNS = tuple("pass" if field.name == "pass_number" else field.name for field in fields(CsvCell))
+COLUMNS = tuple("pass" if field.name == "pass_number" else field.name for field in fields(Cell))
 
 
 def export_csv(lanes: Mapping[str, Trajectory], options: ExportOptions) -> bytes:
@@ -46,27 +29,7 @@ def export_csv(lanes: Mapping[str, Trajectory], options: ExportOptions) -> bytes
     return buffer.getvalue().encode("utf-8")
 
 
-def lane_cells(key: str, trajectory: Trajectory) -> Iterator[CsvCell]:
-    """Yield the cells of one lane, pass by pass."""
-    annotation = annotate(trajectory)
-    for t, step in enumerate(trajectory.steps):
-        for column, token in enumerate(step.state):
-            yield CsvCell(
-                lane=key,
-                pass_number=t + 1,
-                position=step.start + column,
-                token_id=token,
-                text=trajectory.pieces.get(token, b""),
-                control=token in trajectory.special,
-                guess_id=step.draft[column] if column < len(step.draft) else None,
-                hindsight=annotation.hindsight[t][column],
-                known=annotation.known[t][column],
-                probability=step.probabilities[column] if step.probabilities else None,
-                pass_seconds=step.seconds,
-            )
-
-
-def read_csv_cells(data: bytes) -> list[CsvCell]:
+def read_csv_cells(data: bytes) -> list[Cell]:
     """Read the cells of an exported CSV; FormatError names the line that is not one."""
     try:
         reader = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True)
@@ -79,7 +42,7 @@ def read_csv_cells(data: bytes) -> list[CsvCell]:
         raise FormatError(f"This is not CSV: {error}.") from error
 
 
-def _row(cell: CsvCell) -> list[object]:
+def _row(cell: Cell) -> list[object]:
     return [
         encode_text(cell.lane.encode("utf-8", "surrogatepass")),
         cell.pass_number,
@@ -95,10 +58,10 @@ def _row(cell: CsvCell) -> list[object]:
     ]
 
 
-def _cell(row: list[str], line: int) -> CsvCell:
+def _cell(row: list[str], line: int) -> Cell:
     try:
         lane, number, position, token, text, control, guess, hindsight, known, probability, seconds = row
-        return CsvCell(
+        return Cell(
             lane=decode_text(lane).decode("utf-8", "surrogatepass"),
             pass_number=int(number),
             position=int(position),

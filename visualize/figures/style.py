@@ -20,12 +20,18 @@ PRINT_INK = "#1a1a1a"
 
 @dataclass(frozen=True)
 class LaneStyle:
-    """A lane's line: colour, dash and marker each tell it apart, so that it also reads in grey print."""
+    """A lane's look: colour, dash, marker and pattern each tell it apart, so that it also reads in grey print."""
 
     colour: str
     dash: str
     marker: str
-    pattern: str  # fill of bars
+    pattern: str
+
+    @property
+    def bar(self) -> dict[str, object]:
+        """The fill of the lane's bars."""
+        pattern = {"shape": self.pattern, "fillmode": "overlay", "fgcolor": "white", "fgopacity": 0.6, "size": 7}
+        return {"color": self.colour, "pattern": pattern, "line": {"color": self.colour, "width": 1}}
 
 
 LANE_STYLES = {
@@ -69,26 +75,35 @@ def _literal(label: str) -> str:
     return html.escape(label).replace("$", "&#36;").replace("%{", "&#37;{")
 
 
-def styled(figure: go.Figure, title: str, notes: Iterable[str] = ()) -> go.Figure:
-    """Give the figure its title, the common look, and under the plot the notes (of what was left out, say)."""
+def styled(figure: go.Figure, title: str, notes: Iterable[str] = (), plot_height: int = 300) -> go.Figure:
+    """Give the figure its title, the common look, and under the plot the notes (of what was left out, say).
+
+    `plot_height` is that of the panels, in pixels; title, legend, axis and notes stand around it.
+    """
     notes = list(notes)
+    top, bottom = 104, 66 + 18 * len(notes)
+    height = plot_height + top + bottom
     figure.update_layout(
-        title={"text": title, "x": 0.5, "xanchor": "center", "font": {"size": 17}},
+        height=height,
+        title={"text": title, "x": 0.5, "xanchor": "center", "yref": "container", "y": 1 - 14 / height,
+               "yanchor": "top", "font": {"size": 17}},
         template="none",
         paper_bgcolor="rgba(0, 0, 0, 0)",
         plot_bgcolor="rgba(0, 0, 0, 0)",
         font={"color": INK, "size": 13, "family": "Helvetica, Arial, sans-serif"},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.04, "xanchor": "center", "x": 0.5},
-        margin={"t": 110, "r": 24, "b": 64 + 20 * len(notes), "l": 64},
+        legend={"orientation": "h", "yref": "container", "y": 1 - 44 / height, "yanchor": "top", "x": 0.5,
+                "xanchor": "center"},
+        margin={"t": top, "r": 24, "b": bottom, "l": 64},
         hoverlabel={"namelength": -1},
-    )
+    )  # fmt: skip
     axis = {"gridcolor": GRID, "zerolinecolor": GRID, "linecolor": INK, "tickcolor": INK, "automargin": True}
+    figure.update_xaxes(title_standoff=10)
     figure.update_xaxes(**axis)
     figure.update_yaxes(**axis)
     for number, note in enumerate(notes):
         figure.add_annotation(
             text=note, showarrow=False, xref="paper", yref="paper", x=0, y=0, xanchor="left", yanchor="top",
-            yshift=-52 - 20 * number, font={"size": 12},
+            yshift=-50 - 18 * number, font={"size": 12},
         )  # fmt: skip
     return figure
 
