@@ -7,14 +7,16 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cllm_core.decoders import DECODERS
 from cllm_core.errors import ConfigError
-from cllm_core.hf import EncodedPrompt, LoadedModel
 from cllm_core.metrics import Summary, summarize
 from cllm_core.record import Recorder
 from cllm_core.types import DecodeConfig, Step, Trajectory
+
+if TYPE_CHECKING:  # hf imports torch and transformers, which takes seconds
+    from cllm_core.hf import EncodedPrompt, LoadedModel
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ LANES = {
     )
 }
 DEFAULT_LANES = ("base_ar", "base_jacobi", "cllm_jacobi")
-Models = Mapping[str, LoadedModel]  # side -> model
+Models = Mapping[str, "LoadedModel"]  # side -> model
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class LaneResult:
 
 
 def open_run(
-    loaded: LoadedModel, prompt: EncodedPrompt, config: DecodeConfig, *, observe: bool = True
+    loaded: "LoadedModel", prompt: "EncodedPrompt", config: DecodeConfig, *, observe: bool = True
 ) -> tuple[Recorder, Iterator[Step]]:
     """Return a recorder and the Steps for it to listen to; nothing is decoded yet."""
     lm = loaded.session(config, prompt.ids, observe=observe)
@@ -77,7 +79,7 @@ def open_run(
 
 
 def decode(
-    loaded: LoadedModel, prompt: EncodedPrompt, config: DecodeConfig, stop: Callable[[], bool] = lambda: False
+    loaded: "LoadedModel", prompt: "EncodedPrompt", config: DecodeConfig, stop: Callable[[], bool] = lambda: False
 ) -> Trajectory:
     """Decode one prompt and return its trajectory (partial if `stop` said so)."""
     recorder, steps = open_run(loaded, prompt, config)
@@ -92,13 +94,16 @@ def lanes_of(models: Models, wanted: Sequence[str] = DEFAULT_LANES) -> list[Lane
     return [lane for lane in LANES.values() if lane.key in wanted and lane.side in models]
 
 
-def warm_up(models: Models, prompt: str, config: DecodeConfig, *, chat: bool) -> None:
+def warm_up(
+    models: Models, prompt: str, config: DecodeConfig, *, chat: bool, stop: Callable[[], bool] = lambda: False
+) -> None:
     """Run every model once at the widths that will be measured, so that no lane pays for first-time work."""
     for loaded in models.values():
         encoded = loaded.encode(prompt, chat=chat)
         for decoder in DECODERS:
             short = replace(config, decoder=decoder, max_new_tokens=min(3, config.max_new_tokens))
-            decode(loaded, encoded, short)
+            if not stop():
+                decode(loaded, encoded, short, stop)
 
 
 def run_lanes(
@@ -143,14 +148,19 @@ def compare(
 
 
 def lane_results(trajectories: Mapping[str, Trajectory]) -> dict[str, LaneResult]:
-    """Measure finished lanes of one prompt against base_ar (speed) and their own model's autoregressive lane (ids)."""
+    """Measure finished lanes of one prompt against base_ar (speed) and their own model's autoregressive lane (ids).
+
+    A lane that is none of LANES (a lone trajectory's, read from a file) is compared with nothing.
+    """
     base = trajectories.get("base_ar")
     results = {}
     for key, trajectory in trajectories.items():
-        reference = trajectories.get(f"{LANES[key].side}_ar")
+        reference = trajectories.get(f"{LANES[key].side}_ar") if key in LANES else None
         comparable = reference is not None and not reference.partial and not trajectory.partial
         difference = first_difference(reference, trajectory) if reference is not None and comparable else None
-        timed = base is not None and not base.partial and not trajectory.partial and trajectory.seconds > 0
+        timed = (
+            key in LANES and base is not None and not base.partial and not trajectory.partial and trajectory.seconds > 0
+        )
         results[key] = LaneResult(
             trajectory=trajectory,
             summary=summarize(trajectory),
