@@ -1,0 +1,1 @@
+"""Text-to-SQL: schemas, clause-wise comparison, generated databases and safe execution. Knows no model."""
