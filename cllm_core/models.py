@@ -177,7 +177,7 @@ def _load(files: ModelFiles, device: str, dtype: str, attention: str) -> "Loaded
         raise
     except ImportError as error:
         raise UnsupportedModel(f"{files.name} needs a package that is not installed: {_first_line(error)}") from error
-    except (OSError, ValueError, KeyError, AttributeError, RuntimeError) as error:  # whatever the library calls it
+    except Exception as error:  # the libraries' errors for a bad model share no base
         if "out of memory" in str(error).lower():
             raise ModelError(
                 f"{files.name} does not fit into the memory of {device}: choose a smaller model or dtype bfloat16."
@@ -187,7 +187,7 @@ def _load(files: ModelFiles, device: str, dtype: str, attention: str) -> "Loaded
 
 
 def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(":")
 
 
 def fetch_command(text: str) -> Path:
