@@ -1,0 +1,182 @@
+"""What is shown and kept of a run once it has ended: a table, notes, and files to download.
+
+Works from trajectories alone; knows no gradio and no model.
+"""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from cllm_core.compare import LANES, Difference, LaneResult, lane_results
+from cllm_core.types import Trajectory
+from visualize.export import ExportOptions, export, export_name
+from visualize.figures import progress_figure
+from visualize.labels import one_line
+from visualize.live import Status, status
+from visualize.view import LANE_LABELS, PlayerProps, player_props
+
+DOWNLOADS = ("json", "csv", "html")
+PLAYER_CELLS = 150_000  # above this many the payload would be several megabytes and slow to open
+COLUMNS = (
+    "Lane",
+    "Tokens",
+    "Passes",
+    "Tokens / pass",
+    "Seconds",
+    "Tokens / s",
+    "Speedup",
+    "Fast-forward / pass",
+    "Stationary / block",
+    "Same ids as one at a time",
+)
+_UNKNOWN = "–"
+
+
+def results_table(lanes: Mapping[str, Trajectory]) -> pd.DataFrame:
+    """Return one row a lane, every cell as text ready to be read. Claims no equality that was not checked."""
+    results = lane_results(lanes)
+    return pd.DataFrame([_row(key, result, lanes) for key, result in results.items()], columns=list(COLUMNS))
+
+
+def _row(key: str, result: LaneResult, lanes: Mapping[str, Trajectory]) -> list[str]:
+    summary = result.summary
+    return [
+        LANE_LABELS.get(key, one_line(key)) + (" (partial)" if result.trajectory.partial else ""),
+        f"{summary.tokens:,}",
+        f"{summary.passes:,}",
+        f"{summary.tokens_per_pass:.2f}",
+        f"{summary.seconds:.2f}",
+        f"{summary.tokens_per_second:.1f}",
+        _UNKNOWN if result.speedup is None else f"{result.speedup:.2f}×",
+        f"{summary.fast_forward_per_pass:.2f}",
+        f"{summary.stationary_per_block:.2f}",
+        same_ids(key, result, lanes),
+    ]
+
+
+def same_ids(key: str, result: LaneResult, lanes: Mapping[str, Trajectory]) -> str:
+    """Say how the lane's ids compare with one-at-a-time decoding of the same model, or why they were not compared."""
+    if result.trajectory.config.decoder == "autoregressive":
+        return "it is one at a time"
+    if result.equals_ar is not None:
+        return "yes" if result.first_difference is None else _difference(result.first_difference)
+    reference = lanes.get(f"{LANES[key].side}_ar") if key in LANES else None
+    return "not compared (its one-at-a-time lane was not run)" if reference is None else "not compared (partial)"
+
+
+def _difference(difference: Difference) -> str:
+    margin = "" if difference.top2_margin is None else f", margin {difference.top2_margin:.3g} nats"
+    return f"no: first differs at position {difference.index}{margin}"
+
+
+def run_notes(lanes: Mapping[str, Trajectory]) -> list[str]:
+    """Return what a reader of these lanes should know, each sentence once, with its lanes where not all share it."""
+    told: dict[str, list[str]] = {}
+    for key, trajectory in lanes.items():
+        for note in trajectory.notes:
+            told.setdefault(note, []).append(LANE_LABELS.get(key, one_line(key)))
+    notes = [note if len(labels) == len(lanes) else f"{', '.join(labels)}: {note}" for note, labels in told.items()]
+    if len({trajectory.prompt_ids for trajectory in lanes.values()}) > 1:
+        notes.append("The two models see different prompt ids, because their tokenizers or chat templates differ.")
+    if any(result.first_difference for result in lane_results(lanes).values()):
+        notes.append(
+            "Outputs part where the two best candidates lie close together: a wide pass rounds a little differently "
+            "from a narrow one. The margin is the difference of their log-probabilities."
+        )
+    return notes
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file of the run that can be downloaded."""
+
+    format: str
+    path: Path
+    size: int  # bytes
+
+    @property
+    def label(self) -> str:
+        """What its button says."""
+        return f"{self.format.upper()} · {_size(self.size)}"
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{max(1, round(count / 1e3)):,} KB"
+
+
+def write_downloads(lanes: Mapping[str, Trajectory], folder: Path) -> list[Download]:
+    """Write the run in every format of DOWNLOADS into a new folder inside `folder`: no two runs share a file."""
+    place = folder / uuid.uuid4().hex
+    place.mkdir(parents=True)
+    name = Path(export_name(lanes, "json"))
+    options = ExportOptions(title=one_line(f"Decoding by {_models(lanes)}, pass by pass", 120))
+    downloads = []
+    for format in DOWNLOADS:
+        path = place / name.with_suffix(f".{format}")
+        path.write_bytes(export(lanes, format, options))
+        downloads.append(Download(format, path, path.stat().st_size))
+    return downloads
+
+
+def _models(lanes: Mapping[str, Trajectory]) -> str:
+    return " and ".join(dict.fromkeys(trajectory.model.name for trajectory in lanes.values()))
+
+
+def payload(lanes: Mapping[str, Trajectory]) -> tuple[PlayerProps | None, list[str]]:
+    """Return what the player draws, and notes; (None, why) for a run that is too large for a browser."""
+    cells = sum(len(step.state) for trajectory in lanes.values() for step in trajectory.steps)
+    if cells > PLAYER_CELLS:
+        return None, [
+            f"This run has {cells:,} cells and the player draws up to {PLAYER_CELLS:,}: ask for fewer tokens or a "
+            "smaller block. The table, the figure and the downloads hold all of it."
+        ]
+    return player_props(lanes, labels={key: one_line(key) for key in lanes if key not in LANE_LABELS}), []
+
+
+@dataclass(frozen=True)
+class View:
+    """All that is shown of lanes."""
+
+    status: Status
+    props: PlayerProps | None
+    table: pd.DataFrame
+    figure: go.Figure
+    downloads: list[Download]
+
+
+def view_of(lanes: Mapping[str, Trajectory], folder: Path, *, kind: str, text: str, notes: Sequence[str] = ()) -> View:
+    """Return the view of lanes under a status line; downloads are written into `folder`."""
+    props, cuts = payload(lanes)
+    return View(
+        status=status(kind, text, notes=[settings_line(lanes), *notes, *cuts, *run_notes(lanes)]),
+        props=props,
+        table=results_table(lanes),
+        figure=progress_figure(lanes),
+        downloads=write_downloads(lanes, folder),
+    )
+
+
+def headline(lanes: Mapping[str, Trajectory]) -> str:
+    """Return the finding of a run in a sentence: its most parallel lane against one token at a time."""
+    key, result = list(lane_results(lanes).items())[-1]
+    summary = result.summary
+    found = f"{LANE_LABELS.get(key, one_line(key))}: {summary.tokens:,} tokens in {summary.passes:,} passes"
+    if result.speedup is None or key == "base_ar":
+        return f"{found}, {summary.seconds:.2f} s."
+    return f"{found}, {result.speedup:.2f}× the speed of one token at a time."
+
+
+def settings_line(lanes: Mapping[str, Trajectory]) -> str:
+    """Return one line that says what was run, on what: for the top of the results."""
+    trajectory = next(iter(lanes.values()))
+    config, model = trajectory.config, trajectory.model
+    parallel = next((other.config for other in lanes.values() if other.config.decoder != "autoregressive"), None)
+    parts = [f"{one_line(_models(lanes), 80)} on {one_line(model.device_name or model.device)}", model.dtype]
+    parts.append("greedy" if config.temperature == 0 else f"temperature {config.temperature:g}, seed {config.seed}")
+    if parallel:
+        parts.append(f"block of {parallel.block_size}, {parallel.window} window, draft from {parallel.init}")
+    return ", ".join(parts) + "."

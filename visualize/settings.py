@@ -1,0 +1,92 @@
+"""What the person who starts the app decides, read from the environment; nothing a visitor can change.
+
+CLLM_HOST, CLLM_PORT      where to listen (default: this machine only, the first free port from 7860)
+CLLM_DEVICE, CLLM_DTYPE   auto, cpu, cuda; auto, float32, bfloat16, float16 (default: auto)
+CLLM_MAX_NEW_TOKENS       most tokens a run may ask for (default: 4096; 512 on a Space)
+CLLM_MODELS               the only pairs and models that load: pair names, hub ids, folders; separated by commas.
+                          Without it everything loads; on a Space (SPACE_ID is set) only pairs that need no GPU.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cllm_core.errors import ConfigError, ModelNotFound
+from cllm_core.options import option_field
+from cllm_core.pairs import ModelPair, all_pairs, pair_from_models
+from cllm_core.types import DecodeConfig
+
+_MOST_TOKENS = int(option_field(DecodeConfig, "max_new_tokens").metadata["maximum"])
+_MOST_TOKENS_ON_A_SPACE = 512
+
+
+@dataclass(frozen=True)
+class AppSettings:
+    """How the app is started."""
+
+    host: str | None = None  # None: gradio's own choice, GRADIO_SERVER_NAME or this machine only
+    port: int | None = None
+    device: str = "auto"
+    dtype: str = "auto"
+    max_new_tokens: int = _MOST_TOKENS
+    models: frozenset[str] | None = None  # None: no list
+    public: bool = False  # a Space: strangers use it
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "AppSettings":
+        """Read the settings; ConfigError names the variable that is wrong."""
+        public = bool(environment.get("SPACE_ID"))
+        most = _MOST_TOKENS_ON_A_SPACE if public else _MOST_TOKENS
+        models = {name.strip() for name in environment.get("CLLM_MODELS", "").split(",")} - {""}
+        return cls(
+            host=environment.get("CLLM_HOST") or None,
+            port=_number(environment, "CLLM_PORT", None, 65535),
+            device=environment.get("CLLM_DEVICE") or "auto",
+            dtype=environment.get("CLLM_DTYPE") or "auto",
+            max_new_tokens=_number(environment, "CLLM_MAX_NEW_TOKENS", most, _MOST_TOKENS) or most,
+            models=frozenset(models) if models else None,
+            public=public,
+        )
+
+    @property
+    def own_models(self) -> bool:
+        """Whether a visitor may name models of their own."""
+        return not self.public if self.models is None else bool(self.models - set(all_pairs()))
+
+    def pairs(self) -> dict[str, ModelPair]:
+        """Return the pairs on offer, by name: discovered anew, so that a pair just trained is among them."""
+        return {name: pair for name, pair in all_pairs().items() if self._offers(pair)}
+
+    def _offers(self, pair: ModelPair) -> bool:
+        if self.models is not None:
+            return pair.name in self.models
+        return not (self.public and pair.needs_gpu)
+
+    def pair(self, name: str) -> ModelPair:
+        """Return a pair on offer; ModelNotFound for any other."""
+        pairs = self.pairs()
+        if name not in pairs:
+            raise ModelNotFound("This pair is not on offer here: choose one from the list.")
+        return pairs[name]
+
+    def own_pair(self, base: str, cllm: str) -> ModelPair:
+        """Return the pair of a visitor's own models; ModelNotFound if one is missing or may not be loaded here."""
+        base, cllm = base.strip(), cllm.strip()
+        if not base:
+            raise ModelNotFound("Name a base model: the path of its folder, or a hub id such as owner/name.")
+        for text in filter(None, (base, cllm)):
+            if not self.own_models or (self.models is not None and text not in self.models):
+                raise ModelNotFound(
+                    f"This app does not load {text}: choose one of the pairs on offer, or run the app at home, "
+                    "where any model folder or hub id can be used."
+                )
+        return pair_from_models(base, cllm or None)
+
+
+def _number(environment: Mapping[str, str], name: str, default: int | None, most: int) -> int | None:
+    text = environment.get(name, "").strip()
+    if not text:
+        return default
+    if not text.isdecimal() or not 1 <= int(text) <= most:
+        raise ConfigError(f"{name} must be a whole number from 1 to {most}, not {text!r}.")
+    return int(text)

@@ -1,0 +1,241 @@
+"""The Compare tab: reads the form, has the run done, shows what came of it. Layout and wiring only."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from gradio.utils import get_upload_folder
+
+from cllm_core.compare import DEFAULT_LANES
+from cllm_core.errors import CllmError, PromptError
+from cllm_core.tasks.prompts import MAX_CHARS
+from cllm_core.types import DecodeConfig
+from visualize.labels import one_line
+from visualize.live import follow, status
+from visualize.load import bundled_runs, load_file
+from visualize.player import TrajectoryPlayer
+from visualize.results import DOWNLOADS, View, headline, view_of
+from visualize.runs import RUNS, Run, RunRequest
+from visualize.settings import AppSettings
+from visualize.tabs.controls import options_from
+from visualize.tabs.form import OPTIONS, OWN_MODELS, Form, build_form, pair_choices, pair_updates
+from visualize.tabs.status import status_json, status_panel
+
+MODEL_QUEUE = "model"  # every event that runs a model waits in this one queue
+_QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+_WELCOME = "Press Run to decode the prompt."
+_IDLE, _BUSY = (True, False), (False, True)  # whether Run and Stop can be pressed
+
+
+@dataclass(frozen=True)
+class Results:
+    """The widgets that show a run."""
+
+    status: gr.HTML
+    player: TrajectoryPlayer
+    table: gr.Dataframe
+    figure: gr.Plot
+    downloads: list[gr.DownloadButton]
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The widgets in the order of `_updates`."""
+        return [self.status, self.player, self.table, self.figure, *self.downloads]
+
+
+def compare_tab(settings: AppSettings) -> None:
+    """Build the tab in the current context."""
+    traces = bundled_runs()
+    with gr.Row(elem_id="compare"):
+        with gr.Column(scale=0, min_width=330, elem_id="form"):
+            form = build_form(settings)
+            with gr.Accordion("Recorded runs", open=False, elem_id="recorded"):
+                trace = gr.Dropdown(
+                    list(traces), value=None, label="Recorded with this app", visible=bool(traces), elem_id="trace"
+                )
+                upload = gr.UploadButton(
+                    "Open a trajectory file …", file_types=[".json", ".jsonl"], size="sm", elem_id="upload"
+                )
+        with gr.Column(scale=1, min_width=320, elem_id="results"):
+            results = _build_results(_opening_view(traces))
+    _wire_form(form, settings)
+    _wire_run(form, results, settings)
+    upload.upload(open_file, upload, results.outputs, show_progress="hidden", api_visibility="private")
+    trace.input(partial(open_trace, traces), trace, results.outputs, **_QUIET)
+
+
+def _opening_view(traces: Mapping[str, Path]) -> View | None:
+    """Return the view of the first recorded run: the app opens on it, and loads no model."""
+    for title, path in traces.items():
+        return _loaded_view(path, f"Recorded: {title}. {_WELCOME}")
+    return None
+
+
+def _loaded_view(path: Path, text: str) -> View:
+    loaded = load_file(path)
+    return view_of(loaded.lanes, Path(get_upload_folder()), kind="idle", text=text, notes=loaded.notes)
+
+
+def _build_results(view: View | None) -> Results:
+    panel = status_panel(view.status if view else status("idle", _WELCOME))
+    player = TrajectoryPlayer(view.props if view else None, elem_id="player")
+    gr.Markdown("### Lanes, measured", elem_classes="heading")
+    table = gr.Dataframe(
+        view.table if view else None, interactive=False, show_label=False, wrap=True, buttons=[], elem_id="table"
+    )
+    figure = gr.Plot(view.figure if view else None, show_label=False, elem_id="figure")
+    with gr.Row(elem_id="downloads"):
+        files = {file.format: file for file in view.downloads} if view else {}
+        downloads = [
+            gr.DownloadButton(
+                files[name].label if name in files else name.upper(),
+                files[name].path if name in files else None,
+                interactive=name in files,
+                size="sm",
+                min_width=100,
+                elem_id=f"download-{name}",
+            )
+            for name in DOWNLOADS
+        ]
+    return Results(panel, player, table, figure, downloads)
+
+
+def _updates(view: View) -> tuple[Any, ...]:
+    buttons = [gr.DownloadButton(label=file.label, value=file.path, interactive=True) for file in view.downloads]
+    return (status_json(view.status), view.props, view.table, view.figure, *buttons)
+
+
+def _only_status(kind: str, text: str) -> tuple[Any, ...]:
+    """Change the status line and leave what is shown as it is."""
+    return (status_json(status(kind, text)), *[gr.skip()] * (3 + len(DOWNLOADS)))
+
+
+def _wire_form(form: Form, settings: AppSettings) -> None:
+    form.examples.click(lambda sample: sample[0], form.examples, form.prompt, **_QUIET)
+    shown_examples = gr.State([])
+
+    def choose(name: str, prompt: str, former: list[list[str]]) -> list[Any]:
+        pair = None if name == OWN_MODELS else settings.pair(name)
+        return [[[example] for example in pair.examples] if pair else former, *pair_updates(pair, prompt, former)]
+
+    form.pair.input(choose, [form.pair, form.prompt, shown_examples], [shown_examples, *form.pair_outputs], **_QUIET)
+
+
+def _wire_run(form: Form, results: Results, settings: AppSettings) -> None:
+    run_id = gr.State(None)
+    buttons = [form.run, form.stop]
+
+    def begin(request: gr.Request, *values: Any) -> tuple[Any, ...]:
+        try:
+            run = Run(request_from(settings, *values), owner=request.session_hash or "")
+        except CllmError as error:
+            return None, status_json(status("error", str(error))), *_buttons(_IDLE)
+        return RUNS.add(run), status_json(status("busy", "In the queue …")), *_buttons(_BUSY)
+
+    started = gr.on(
+        [form.run.click, form.prompt.submit], begin, form.inputs, [run_id, results.status, *buttons], **_QUIET
+    )
+    decoded = started.then(
+        decode,
+        run_id,
+        results.outputs,
+        concurrency_id=MODEL_QUEUE,
+        concurrency_limit=1,
+        show_progress="minimal",
+        show_progress_on=results.status,
+        api_visibility="private",
+    )
+    decoded.then(lambda: _buttons(_IDLE), None, buttons, **_QUIET)
+    form.stop.click(stop, run_id, [results.status, *buttons], **_QUIET)
+
+
+def _buttons(state: tuple[bool, bool]) -> tuple[Any, ...]:
+    return tuple(gr.Button(interactive=interactive) for interactive in state)
+
+
+def request_from(
+    settings: AppSettings, prompt: str, pair: str, own_base: str, own_cllm: str, cllm_ar: bool, *options: Any
+) -> RunRequest:
+    """Return what the form asks for; a CllmError says what is wrong with it. Nothing the browser sent is trusted."""
+    prompt = prompt or ""
+    if not prompt.strip():
+        raise PromptError("The prompt is empty: type some text, or choose an example.")
+    if len(prompt) > MAX_CHARS:
+        raise PromptError(f"The prompt has {len(prompt):,} characters and the limit is {MAX_CHARS:,}: shorten it.")
+    values = dict(zip(OPTIONS, options, strict=True))
+    config = options_from(DecodeConfig, values)
+    if config.max_new_tokens > settings.max_new_tokens:
+        raise PromptError(f"This app decodes at most {settings.max_new_tokens:,} tokens: ask for fewer.")
+    return RunRequest(
+        pair=settings.own_pair(own_base or "", own_cllm or "") if pair == OWN_MODELS else settings.pair(pair),
+        prompt=prompt,
+        config=config,
+        lanes=(*DEFAULT_LANES, "cllm_ar") if cllm_ar else DEFAULT_LANES,
+        device=settings.device,
+        dtype=settings.dtype,
+    )
+
+
+def decode(identity: str | None) -> Iterator[tuple[Any, ...]]:
+    """Follow a run from its start to its end; what it decoded is kept even if it was stopped or failed."""
+    run = RUNS.get(identity)
+    if run is None or run.began is not None:
+        yield tuple(gr.skip() for _ in range(4 + len(DOWNLOADS)))
+        return
+    try:
+        for now in follow(run):
+            yield status_json(now), *[gr.skip()] * (3 + len(DOWNLOADS))
+        yield _outcome(run)
+    finally:
+        RUNS.drop(run.id)
+
+
+def _outcome(run: Run) -> tuple[Any, ...]:
+    lanes = run.trajectories()
+    if not lanes:
+        return (
+            _only_status("error", run.error) if run.error else _only_status("stopped", "Stopped before the first pass.")
+        )
+    if run.error:
+        kind, text = "error", run.error
+    elif any(trajectory.partial for trajectory in lanes.values()) or len(lanes) < len(run.request.lane_keys):
+        kind, text = "stopped", "Stopped: what was decoded until then is shown, marked partial."
+    else:
+        kind, text = "done", headline(lanes)
+    return _updates(view_of(lanes, Path(get_upload_folder()), kind=kind, text=text))
+
+
+def stop(identity: str | None) -> tuple[Any, ...]:
+    """Stop the visitor's own run; one that still waits in the queue leaves it at once."""
+    run = RUNS.get(identity)
+    if run is None:
+        return gr.skip(), gr.skip(), gr.skip()
+    if run.began is None:
+        RUNS.drop(run.id)
+        return status_json(status("stopped", "Stopped before it began.")), *_buttons(_IDLE)
+    run.stop()
+    return gr.skip(), gr.skip(), gr.Button(interactive=False)
+
+
+def open_file(path: str | None) -> tuple[Any, ...]:
+    """Show the lanes of a file that the visitor chose."""
+    if path is None:
+        return _only_status("error", "No file was chosen.")
+    name = one_line(Path(path).name, 60)
+    try:
+        return _updates(_loaded_view(Path(path), f"Opened {name}."))
+    except CllmError as error:
+        return _only_status("error", f"{name} could not be opened. {error}")
+
+
+def open_trace(traces: Mapping[str, Path], title: str) -> tuple[Any, ...]:
+    """Show a recorded run that ships with the app."""
+    return _updates(_loaded_view(traces[title], f"Recorded: {title}."))
+
+
+def refreshed_pairs(settings: AppSettings) -> Any:
+    """Return the list of pairs as it is now: one may have been trained since the app was started."""
+    return gr.Dropdown(choices=pair_choices(settings))

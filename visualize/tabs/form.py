@@ -1,0 +1,118 @@
+"""The Compare tab's settings: prompt, models, decoding options, Run and Stop. Layout only."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from cllm_core.pairs import ModelPair
+from cllm_core.tasks.prompts import MAX_CHARS
+from cllm_core.types import DecodeConfig
+from visualize.settings import AppSettings
+from visualize.tabs.controls import control
+
+OWN_MODELS = "own"  # the list's last entry
+MAIN_OPTIONS = ("block_size", "max_new_tokens", "window", "init", "seed")
+MORE_OPTIONS = ("temperature", "top_p", "top_k", "model_defaults")
+OPTIONS = MAIN_OPTIONS + MORE_OPTIONS
+
+
+@dataclass(frozen=True)
+class Form:
+    """The widgets that say what to decode."""
+
+    prompt: gr.Textbox
+    examples: gr.Dataset
+    pair: gr.Dropdown
+    about_pair: gr.Textbox
+    own_box: gr.Group
+    own_base: gr.Textbox
+    own_cllm: gr.Textbox
+    run: gr.Button
+    stop: gr.Button
+    options: dict[str, gr.components.Component]
+    cllm_ar: gr.Checkbox
+
+    @property
+    def inputs(self) -> list[gr.components.Component]:
+        """What a run is made from, in the order of `request_from`'s parameters."""
+        return [self.prompt, self.pair, self.own_base, self.own_cllm, self.cllm_ar, *self.options.values()]
+
+    @property
+    def pair_outputs(self) -> list[Any]:
+        """What a change of the pair changes, in the order of `pair_updates`."""
+        return [self.prompt, self.examples, self.about_pair, self.own_box, self.cllm_ar, *self.options.values()]
+
+
+def pair_choices(settings: AppSettings) -> list[tuple[str, str]]:
+    """Return the list's entries, as (title, name)."""
+    choices = [(pair.title, name) for name, pair in settings.pairs().items()]
+    return [*choices, ("Your own models …", OWN_MODELS)] if settings.own_models else choices
+
+
+def build_form(settings: AppSettings) -> Form:
+    """Lay the widgets out in the current column, the first pair chosen."""
+    pairs = settings.pairs()
+    first = next(iter(pairs.values()), None)
+    examples = list(first.examples) if first else []
+    prompt = gr.Textbox(
+        examples[0] if examples else "", label="Prompt", lines=4, max_lines=12, max_length=MAX_CHARS, elem_id="prompt"
+    )
+    dataset = gr.Dataset(
+        label="Examples", components=[prompt], samples=[[example] for example in examples], elem_id="examples"
+    )
+    pair = gr.Dropdown(pair_choices(settings), value=first.name if first else None, label="Models", elem_id="pair")
+    about = gr.Textbox(
+        first.description if first else "", interactive=False, show_label=False, container=False, elem_id="about-pair"
+    )
+    with gr.Group(visible=first is None and settings.own_models) as own_box:
+        own_base = gr.Textbox(
+            label="Base model",
+            info="A folder on this machine, or a hub id (owner/name).",
+            max_lines=1,
+            elem_id="own-base",
+        )
+        own_cllm = gr.Textbox(
+            label="Its CLLM (optional)", info="A model, or a LoRA adapter.", max_lines=1, elem_id="own-cllm"
+        )
+    with gr.Row(elem_id="run-row"):
+        run = gr.Button("Run", variant="primary", min_width=80, elem_id="run")
+        stop = gr.Button("Stop", variant="stop", min_width=80, interactive=False, elem_id="stop")
+    with gr.Accordion("Settings", open=True, elem_id="settings"):
+        options = {name: _option(name, settings) for name in MAIN_OPTIONS[:2]}
+        with gr.Row():
+            options |= {name: _option(name, settings, min_width=120) for name in MAIN_OPTIONS[2:4]}
+        options |= {name: _option(name, settings) for name in MAIN_OPTIONS[4:]}
+        cllm_ar = gr.Checkbox(
+            label="Also run the CLLM one token at a time",
+            info="To compare the ids of its parallel lane with its own.",
+            visible=bool(first and first.cllm),
+            elem_id="cllm-ar",
+        )
+    with gr.Accordion("More", open=False, elem_id="more"):
+        options |= {name: _option(name, settings) for name in MORE_OPTIONS}
+    return Form(prompt, dataset, pair, about, own_box, own_base, own_cllm, run, stop, options, cllm_ar)
+
+
+def _option(name: str, settings: AppSettings, **layout: Any) -> gr.components.Component:
+    most = settings.max_new_tokens if name == "max_new_tokens" else None
+    return control(DecodeConfig, name, maximum=most, **layout)
+
+
+def pair_updates(pair: ModelPair | None, prompt: str, former_examples: list[list[str]]) -> list[Any]:
+    """Return the updates of `pair_outputs` for a pair, None for the visitor's own models.
+
+    A prompt that the visitor wrote stays; an example of the pair before gives way to one of this pair.
+    """
+    if pair is None:
+        return [gr.skip(), gr.skip(), "", gr.update(visible=True), gr.update(visible=True), *[gr.skip()] * len(OPTIONS)]
+    untouched = not prompt.strip() or [prompt] in former_examples
+    text = pair.examples[0] if untouched and pair.examples else gr.skip()
+    return [
+        text,
+        gr.Dataset(samples=[[example] for example in pair.examples]),
+        pair.description,
+        gr.update(visible=False),
+        gr.update(visible=pair.cllm is not None),
+        *(pair.decode[name] if name in pair.decode else gr.skip() for name in OPTIONS),
+    ]
