@@ -1,0 +1,68 @@
+"""The card of a run: what was trained on what, by which command, and what it cost. Knows no model object."""
+
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from typing import Any
+
+import peft
+import torch
+import transformers
+
+from cllm_core.tasks import get_task
+from cllm_core.train.config import TrainConfig
+from cllm_core.train.folder import RunFolder
+from cllm_core.train.rows import Row
+from cllm_core.types import ModelInfo
+
+
+def write_card(
+    folder: RunFolder, config: TrainConfig, info: ModelInfo, rows: Sequence[Row], *, tokens: int, seconds: float
+) -> None:
+    """Write card.md into the run's folder."""
+    where = info.device_name or info.device
+    lines = [
+        f"# {folder.path.name}",
+        "",
+        f"{'A consistency model' if config.objective == 'consistency' else 'A target model'} made from "
+        f"{info.name} ({info.parameters / 1e6:.0f}M weights, revision {info.revision or 'unknown'}).",
+        "",
+        f"- Trained: {'LoRA, rank ' + str(config.rank) if config.method == 'lora' else 'every weight'}",
+        f"- Data: {len(rows):,} rows; {_data(config)}",
+        f"- Steps: {config.steps}, {tokens:,} tokens fed (noisy copies included)",
+        f"- Time: {seconds / 3600:.2f} hours in the last session, on {where} ({platform.machine()})",
+        f"- Seed: {config.seed}",
+        f"- Versions: torch {torch.__version__}, transformers {transformers.__version__}, peft {peft.__version__}",
+        "",
+        "## Recipe",
+        "",
+        "```",
+        command(config),
+        "```",
+        "",
+        "Metrics of every step are in metrics.jsonl, all settings in config.json.",
+        "",
+    ]
+    (folder.path / "card.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _data(config: TrainConfig) -> str:
+    if config.rows:
+        return f"collected rows ({config.rows})"
+    task = get_task(config.task)
+    return f"gold answers of {task.title}, split {config.split}; {task.source}; licence {task.licence}"
+
+
+def command(config: TrainConfig) -> str:
+    """Return the command line that repeats the run: the settings that differ from their defaults."""
+    parts = ["python -m cllm_core train"]
+    values: dict[str, Any] = asdict(config)
+    for field in fields(config):
+        value = values[field.name]
+        if value != field.default:
+            flag = "--" + field.name.replace("_", "-")
+            if isinstance(value, bool):
+                parts.append(flag if value else "--no-" + flag[2:])
+            else:
+                parts.append(f"{flag} {value}")
+    return " ".join(parts)

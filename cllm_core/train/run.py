@@ -1,0 +1,184 @@
+"""One training run from its settings to its result: model, rows, cost, loop, adapter, card. Knows no command line."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from accelerate import Accelerator
+
+from cllm_core import models
+from cllm_core.errors import ConfigError, TrainingError
+from cllm_core.train.adapter import causal_lm, make_trainable, save_adapter, save_model
+from cllm_core.train.card import write_card
+from cllm_core.train.config import TrainConfig
+from cllm_core.train.cost import estimate
+from cllm_core.train.data import fit_rows, gold_rows
+from cllm_core.train.folder import RunFolder, Say
+from cllm_core.train.loop import Loop
+from cllm_core.train.rows import Row
+from cllm_core.train.store import read_rows
+from cllm_core.train.student import Student, check_packing
+
+if TYPE_CHECKING:
+    from cllm_core.hf import LoadedModel
+
+Stop = Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """How a run ended."""
+
+    folder: Path
+    steps: int  # done so far
+    finished: bool
+
+
+def train_command(config: TrainConfig) -> RunResult:
+    """Train as the settings say; on SIGTERM or SIGINT, save a checkpoint and return."""
+    with stop_on_signals() as stop:
+        return train(config, stop=stop)
+
+
+def train(config: TrainConfig, *, stop: Stop = lambda: False, tell: Say = print) -> RunResult:
+    """Start a run, or resume the one in its folder, and return how it ended. `stop` is asked at every step.
+
+    Raises ConfigError, a ModelError, TaskError or TrainingError, each with one sentence for the user.
+    """
+    accelerator, notes = make_accelerator(config)
+    folder = RunFolder(Path(config.out), accelerator.is_main_process, tell)
+    folder.open(config)
+    for note in notes:
+        folder.say(note)
+    loaded = load_target(config.model, str(accelerator.device), _dtype(config, accelerator.mixed_precision))
+    rows = training_rows(config, loaded, folder.say)
+    model = make_trainable(
+        loaded.model,
+        method=config.method,
+        rank=config.rank,
+        alpha=config.alpha,
+        seed=config.seed,
+        start=Path(config.adapter) if config.adapter else None,
+    )
+    lm = causal_lm(model)
+    check_packing(lm, loaded.info.name)
+    if config.gradient_checkpointing:
+        lm.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    loop = Loop(config, accelerator, Student(lm, loss=config.loss, chunk=config.chunk), rows, folder)
+    if loop.resume():
+        folder.say(f"Resuming after step {loop.step}.")
+        if loop.step >= config.steps:
+            folder.say(f"The run in {folder.path} is finished: there is nothing left to do.")
+            return RunResult(folder.path, loop.step, True)
+    return _drive(loop, model, loaded, stop)
+
+
+def _drive(loop: Loop, model: Any, loaded: "LoadedModel", stop: Stop) -> RunResult:
+    config, folder, accelerator = loop.config, loop.folder, loop.accelerator
+    folder.say(estimate(loop.rows, loaded.info.name).sentence())
+    if config.tracker != "none":
+        accelerator.init_trackers(folder.path.name, config=vars(config))
+    started = time.perf_counter()
+
+    def adapter(checkpoint: Path) -> None:
+        if config.method == "lora":
+            save_adapter(model, checkpoint / "adapter", base=loaded.info.name)
+
+    finished = loop.run(stop, adapter)
+    if not finished:
+        folder.say(f"Stopped after step {loop.step} of {config.steps}: the same command goes on from there.")
+    elif folder.writes:
+        _save_result(config, folder, model, loaded)
+        write_card(folder, config, loaded.info, loop.rows, tokens=loop.tokens, seconds=time.perf_counter() - started)
+    if config.tracker != "none":
+        accelerator.end_training()
+    return RunResult(folder.path, loop.step, finished)
+
+
+def _save_result(config: TrainConfig, folder: RunFolder, model: Any, loaded: "LoadedModel") -> None:
+    if config.method == "lora":
+        size = save_adapter(model, folder.path / "adapter", base=loaded.info.name)
+        folder.say(f"Finished: the adapter is in {folder.path / 'adapter'} ({size / 1e6:.1f} MB).")
+    else:
+        save_model(model, loaded.tokenizer, folder.path / "model")
+        folder.say(f"Finished: the model is in {folder.path / 'model'}.")
+
+
+def training_rows(config: TrainConfig, loaded: "LoadedModel", say: Say) -> list[Row]:
+    """Return the collected rows, or a task's gold answers, that fit; says what was cut or left out."""
+    if config.rows:
+        rows = read_rows(Path(config.rows))[: config.limit or None]
+        if config.noise == "trajectory" and config.objective == "consistency" and not any(row.states for row in rows):
+            raise TrainingError(
+                f"The rows in {config.rows} hold no states: collect them with trajectories, or use another noise."
+            )
+    else:
+        rows = gold_rows(
+            loaded,
+            task=config.task,
+            split=config.split,
+            data=config.data,
+            limit=config.limit,
+            seed=config.seed,
+            chat=config.chat,
+            block_size=config.block_size,
+        )
+    kept, notes = fit_rows(rows, min(config.max_length, loaded.context))
+    for note in notes:
+        say(note)
+    say(f"{len(kept):,} rows to train on.")
+    return kept
+
+
+def load_target(model: str, device: str, dtype: str) -> "LoadedModel":
+    """Load a model object of this run's own, which training may change in place, with nothing merged into it."""
+    from cllm_core.hf import load_model
+
+    files = models.locate(models.ModelSource.parse(model))
+    if files.adapter is not None:
+        raise ConfigError(f"{files.name} is an adapter: name its base as model and the adapter's folder as adapter.")
+    return load_model(files.folder, name=files.name, revision=files.revision, device=device, dtype=dtype)
+
+
+def make_accelerator(config: TrainConfig) -> tuple[Accelerator, list[str]]:
+    """Return the accelerator, and what the user should know of the precision it uses."""
+    cuda = torch.cuda.is_available() and config.device != "cpu"
+    wanted, notes = config.precision, []
+    if wanted == "auto":
+        wanted = "bf16" if cuda and torch.cuda.is_bf16_supported() else "fp32"
+    if wanted != "fp32" and not cuda:
+        notes.append(f"{wanted} gains nothing on a CPU: this run uses fp32.")
+        wanted = "fp32"
+    accelerator = Accelerator(
+        cpu=not cuda,
+        mixed_precision="no" if wanted == "fp32" else wanted,
+        log_with=None if config.tracker == "none" else config.tracker,
+        project_dir=config.out,
+    )
+    return accelerator, notes
+
+
+def _dtype(config: TrainConfig, mixed_precision: str) -> str:
+    """Return the dtype to load in: trained weights stay float32, frozen ones may be half as large."""
+    return "bfloat16" if mixed_precision == "bf16" and config.method == "lora" else "float32"
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[Stop]:
+    """Within the block, SIGTERM and SIGINT only raise a flag, which the yielded function reads."""
+    stopped = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stopped.is_set
+        return
+    before = {number: signal.signal(number, lambda *_: stopped.set()) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield stopped.is_set
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
