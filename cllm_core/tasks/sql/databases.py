@@ -16,6 +16,7 @@ from cllm_core.tasks.sql.hints import Hints, Value
 from cllm_core.tasks.sql.schema import Column, Schema, tied
 
 ENTITIES = 16  # rows of a table that refers to no other
+EXTRA = 7  # up to so many rows more, to tell tables apart by COUNT(*)
 PLANTED = (0, 1, 2, 0, 1, 2, 4, 5, 6, 7, 8, 9, 0, 1, 2, 0, 1, 2)  # parents of a referring table's first rows
 Content = Mapping[str, Sequence[tuple[Value, ...]]]
 WORDS = tuple(
@@ -68,6 +69,7 @@ class _Builder:
         groups = tied([*self.schema.foreign_keys, *sorted(self.hints.links)])
         self.group = {column: min(group) for column, group in groups.items()}
         self.hits, self.near = (self._by_group(part) for part in (self.hints.hits, self.hints.near))
+        self.extra = {table.name: self.rng.randrange(EXTRA) for table in self.schema.tables}
         self.crowded = self.hints.largest_group > 3  # a query asks for larger groups than a few rows would give
         self.many = min(400, max(2 * ENTITIES, len(PLANTED) + 5 * self.hints.largest_group))
 
@@ -75,7 +77,7 @@ class _Builder:
         """Return how many rows a table has: more where it refers to others, enough for the largest group asked for."""
         if self._extends(table):
             return ENTITIES * 3 // 4
-        return self.many if self.crowded or self._refers(table) else ENTITIES
+        return self.extra[table] + (self.many if self.crowded or self._refers(table) else ENTITIES)
 
     def values(self, column: Column) -> list[Value]:
         """Return the values of a column, row by row."""
@@ -133,7 +135,7 @@ class _Builder:
         name = self._name(column)
         if name not in self.pools:
             pool = dict.fromkeys([*self.hits.get(name, []), *self.near.get(name, [])])
-            while len(pool) < self.many:
+            while len(pool) < self.many + EXTRA:
                 pool[self._random(column, len(pool))] = None
             self.pools[name] = list(pool)
         return self.pools[name]
@@ -142,10 +144,10 @@ class _Builder:
         kind = self.schema.by_name[column[0]].columns[column[1]]
         if kind == "number" or column in self.hints.numeric:
             near = self.near.get(self._name(column), [])
-            known: list[float] = [value for value in near if not isinstance(value, str)] or [200]
-            span = max(400, max(known) - min(known))
-            value = self.rng.uniform(min(known) - span / 2, max(known) + span / 2)
-            return round(value, 2) if any(isinstance(other, float) for other in known) else int(value)
+            known = [float(value) for value in near if not isinstance(value, str)] or [200.0]
+            span = max(1000.0, max(known) - min(known))  # wider than a pool is long
+            value: float = self.rng.uniform(min(known) - span / 2, max(known) + span / 2)
+            return round(value, 2) if any(isinstance(other, float) for other in near) else int(value)
         if kind == "time":
             return str(date(2000, 1, 1) + timedelta(days=self.rng.randrange(8000)))
         return self.rng.choice(WORDS) + (f" {number}" if number > len(WORDS) // 2 else "")
