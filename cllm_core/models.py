@@ -7,6 +7,8 @@ import hashlib
 import sys
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -191,22 +193,32 @@ def _first_line(error: BaseException) -> str:
 
 
 def fetch_command(text: str) -> Path:
-    """Fetch a pair's models, or one model, by name, drawing a progress bar on stderr; return the (base) folder."""
-    from tqdm import tqdm
-
+    """Fetch a pair's models, or one model, by name, drawing progress on stderr; return the (base) folder."""
     pair = all_pairs().get(text)
-    with tqdm(unit="B", unit_scale=True, mininterval=0.5, leave=False, disable=None) as bar:
-        stage_shown = ""
-
-        def draw(done: int, total: int, stage: str) -> None:
-            nonlocal stage_shown
-            if stage != stage_shown:
-                stage_shown = stage
-                tqdm.write(stage, file=sys.stderr)
-                bar.reset(total or None)
-            bar.update(done - bar.n)
-
+    with _drawn_progress() as draw:
         folder = fetch(pair.base if pair else ModelSource.parse(text), draw)
         if pair and pair.cllm:
             fetch(pair.cllm, draw)
     return folder
+
+
+@contextmanager
+def _drawn_progress() -> Iterator[Progress]:
+    """Yield a Progress that prints each stage, with a bar where the size is known and stderr is a terminal."""
+    from tqdm import tqdm
+
+    shown, bar = "", tqdm(disable=True)
+
+    def draw(done: int, total: int, stage: str) -> None:
+        nonlocal shown, bar
+        if stage != shown:
+            shown = stage
+            bar.close()
+            print(stage, file=sys.stderr)
+            bar = tqdm(total=total, unit="B", unit_scale=True, leave=False, disable=None if total else True)
+        bar.update(done - bar.n)
+
+    try:
+        yield draw
+    finally:
+        bar.close()
