@@ -24,6 +24,12 @@ class SqlError(ValueError):
 
 class _Spelling(SQLite):
     class Generator(SQLiteGenerator):
+        def join_sql(self, expression: exp.Join, join_op: str | None = None) -> str:
+            """Leave out the ON TRUE that the parser puts where the query has none."""
+            if expression.args.get("on") == exp.true():
+                return f" JOIN {self.sql(expression, 'this')}"
+            return str(super().join_sql(expression, join_op))
+
         def not_sql(self, expression: exp.Not) -> str:
             """Write `a NOT IN b` and `a IS NOT NULL`, as people do, instead of `NOT a IN b`."""
             test = expression.this

@@ -19,7 +19,7 @@ ENTITIES = 16  # rows of a table that refers to no other
 EXTRA = 7  # up to so many rows more, to tell tables apart by COUNT(*)
 PLANTED = (0, 1, 2, 0, 1, 2, 4, 5, 6, 7, 8, 9, 0, 1, 2, 0, 1, 2)  # parents of a referring table's first rows
 Content = Mapping[str, Sequence[tuple[Value, ...]]]
-WORDS = tuple(
+WORDS: tuple[str, ...] = tuple(
     re.findall(
         r"\w+",
         "amber basin cedar delta ember fable grove haven inlet jasper kernel lumen maple north opal pearl quartz river "
