@@ -17,7 +17,7 @@ from visualize.labels import one_line
 from visualize.live import follow, status
 from visualize.load import bundled_runs, load_file
 from visualize.player import TrajectoryPlayer
-from visualize.results import DOWNLOADS, View, headline, view_of
+from visualize.results import COLUMNS, DOWNLOADS, View, headline, view_of
 from visualize.runs import RUNS, Run, RunRequest
 from visualize.settings import AppSettings
 from visualize.tabs.controls import options_from
@@ -27,6 +27,7 @@ from visualize.tabs.status import status_json, status_panel
 MODEL_QUEUE = "model"  # every event that runs a model waits in this one queue
 _QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 _WELCOME = "Press Run to decode the prompt."
+_WIDTHS = (165, 66, 66, 68, 76, 72, 76, 84, 90, 180)  # of the table's columns, in pixels
 _IDLE, _BUSY = (True, False), (False, True)  # whether Run and Stop can be pressed
 
 
@@ -82,11 +83,19 @@ def _loaded_view(path: Path, text: str) -> View:
 def _build_results(view: View | None) -> Results:
     panel = status_panel(view.status if view else status("idle", _WELCOME))
     player = TrajectoryPlayer(view.props if view else None, elem_id="player")
-    gr.Markdown("### Lanes, measured", elem_classes="heading")
+    gr.Markdown("## Lanes, measured", elem_classes="heading")
     table = gr.Dataframe(
-        view.table if view else None, interactive=False, show_label=False, wrap=True, buttons=[], elem_id="table"
+        view.table if view else None,
+        headers=list(COLUMNS),
+        interactive=False,
+        show_label=False,
+        wrap=True,
+        buttons=[],
+        column_widths=[f"{width}px" for width in _WIDTHS],
+        elem_id="table",
     )
     figure = gr.Plot(view.figure if view else None, show_label=False, elem_id="figure")
+    gr.Markdown("## Save this run", elem_classes="heading")
     with gr.Row(elem_id="downloads"):
         files = {file.format: file for file in view.downloads} if view else {}
         downloads = [
@@ -115,7 +124,7 @@ def _only_status(kind: str, text: str) -> tuple[Any, ...]:
 
 def _wire_form(form: Form, settings: AppSettings) -> None:
     form.examples.click(lambda sample: sample[0], form.examples, form.prompt, **_QUIET)
-    shown_examples = gr.State([])
+    shown_examples = gr.State(form.examples.samples)
 
     def choose(name: str, prompt: str, former: list[list[str]]) -> list[Any]:
         pair = None if name == OWN_MODELS else settings.pair(name)

@@ -62,8 +62,13 @@ def build_form(settings: AppSettings) -> Form:
         label="Examples", components=[prompt], samples=[[example] for example in examples], elem_id="examples"
     )
     pair = gr.Dropdown(pair_choices(settings), value=first.name if first else None, label="Models", elem_id="pair")
-    about = gr.Textbox(
-        first.description if first else "", interactive=False, show_label=False, container=False, elem_id="about-pair"
+    about = gr.Textbox(  # not the list's own info line, which would read markup in a description
+        first.description if first else "",
+        label="About these models",
+        show_label=False,
+        container=False,
+        interactive=False,
+        elem_id="about-pair",
     )
     with gr.Group(visible=first is None and settings.own_models) as own_box:
         own_base = gr.Textbox(
