@@ -1,22 +1,17 @@
 """Every export is opened again: the data formats give the same ids and bytes, the page holds text as text."""
 
-import csv
-import io as text_io
 import json
 from html.parser import HTMLParser
 
 import pytest
 import run_examples
 import worked_example
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cllm_core import io
 from cllm_core.errors import ExportError, FormatError, NewerFormat
 from cllm_core.types import ModelInfo
-from visualize.cells import lane_cells
 from visualize.export import EXPORTERS, ExportOptions, export, export_name, read_csv_cells
-from visualize.exports.cells_csv import COLUMNS, decode_text, encode_text
+from visualize.exports.files import write_whole
 
 # JSON
 
@@ -67,72 +62,6 @@ def test_json_of_unpaired_surrogate_is_valid_utf8():
     assert io.loads_run(export(lanes, "json")) == lanes
 
 
-# CSV
-
-
-def test_csv_gives_same_ids_and_bytes_for_every_nasty_token():
-    trajectory = run_examples.nasty()
-    cells = read_csv_cells(export({"=lane": trajectory}, "csv"))
-    assert [cell.token_id for cell in cells] == list(trajectory.ids)
-    assert [cell.text for cell in cells] == list(run_examples.NASTY_PIECES)
-    assert {cell.lane for cell in cells} == {"=lane"}
-
-
-def test_csv_reader_undoes_the_writer():
-    lanes = run_examples.lanes()
-    expected = [cell for key, trajectory in lanes.items() for cell in lane_cells(key, trajectory)]
-    assert read_csv_cells(export(lanes, "csv")) == expected
-    assert len(expected) == 6 + 6 + 5 + 4 + 2
-
-
-def test_csv_is_rectangular_rfc4180_with_one_line_a_row():
-    data = export({"base_ar": run_examples.nasty()}, "csv")
-    rows = list(csv.reader(text_io.StringIO(data.decode("utf-8"), newline=""), strict=True))
-    assert tuple(rows[0]) == COLUMNS
-    assert {len(row) for row in rows} == {len(COLUMNS)}
-    assert data.count(b"\r\n") == data.count(b"\n") == data.count(b"\r") == len(rows)
-
-
-def test_csv_classes_are_those_of_the_worked_example():
-    cells = read_csv_cells(export({"base_jacobi": worked_example.trajectory()}, "csv"))
-    third = [(cell.position, cell.hindsight, cell.known) for cell in cells if cell.pass_number == 3]
-    assert third == [
-        (2, "settled", "fixed"),
-        (3, "settled", "fixed"),
-        (4, "fast_forwarded", "draft"),
-        (5, "fast_forwarded", "draft"),
-    ]
-
-
-def test_no_csv_cell_starts_like_a_formula_or_holds_a_control_character():
-    rows = csv.reader(text_io.StringIO(export({"@x": run_examples.nasty()}, "csv").decode("utf-8"), newline=""))
-    for row in rows:
-        for cell in row:
-            assert not cell.strip().startswith(("=", "+", "-", "@", "＝"))
-            assert not any(character < " " or "\x7f" <= character <= "\x9f" for character in cell)
-
-
-@given(st.binary(max_size=12) | st.text(max_size=8).map(str.encode))
-def test_csv_text_round_trips_for_any_bytes(piece):
-    assert decode_text(encode_text(piece)) == piece
-
-
-@pytest.mark.parametrize(
-    ("data", "says"),
-    [
-        (b"", "first line"),
-        (b"a,b\r\n", "first line"),
-        (b"\xff", "not UTF-8"),
-        (",".join(COLUMNS).encode() + b"\r\nbase_ar,1\r\n", "Line 2"),
-        (",".join(COLUMNS).encode() + b'\r\n"', "not CSV"),
-        (",".join(COLUMNS).encode() + b"\r\nl,1,0,5,\\q,false,,settled,fixed,,0.1\r\n", "unknown escape"),
-    ],
-)
-def test_broken_csv_is_refused_in_one_sentence(data, says):
-    with pytest.raises(FormatError, match=says):
-        read_csv_cells(data)
-
-
 # HTML
 
 
@@ -172,11 +101,11 @@ def test_every_format_saves_hostile_empty_and_partial_runs(format):
         {"base_jacobi": worked_example.trajectory(steps=(), ids=(), finish="stopped")},
         run_examples.lanes(),
     ):
-        assert len(export(lanes, format)) > 0
+        assert len(export(lanes, format, ExportOptions(passes=16))) > 0
 
 
 def test_unknown_format_and_empty_run_are_refused_in_one_sentence():
-    with pytest.raises(ExportError, match="choose one of json, csv, html"):
+    with pytest.raises(ExportError, match="choose one of json, csv, html, svg, png, gif, figures"):
         export(run_examples.lanes(), "docx")
     with pytest.raises(ExportError, match="nothing to save"):
         export({}, "json")
@@ -191,6 +120,13 @@ def test_export_grows_linearly():
     assert read_csv_cells(export(whole, "csv"))[-1].position == 511
 
 
+def test_one_lane_can_be_saved_alone_and_an_unknown_one_is_refused():
+    run = io.loads_run(export(run_examples.lanes(), "json", ExportOptions(lane="base_jacobi")))
+    assert list(run) == ["base_jacobi"]
+    with pytest.raises(ExportError, match="choose one of base_ar, base_jacobi"):
+        export(run_examples.lanes(), "svg", ExportOptions(lane="cllm_jacobi"))
+
+
 def test_names_are_safe_and_differ_between_runs():
     lanes = {"base_ar": worked_example.trajectory(model=ModelInfo(name="../../</span> C:\\x\n日本"))}
     name = export_name(lanes, "json")
@@ -199,3 +135,15 @@ def test_names_are_safe_and_differ_between_runs():
     assert not set(name) & set('/\\:*?"<>| \n')
     assert export_name(lanes, "json") == name
     assert export_name({"base_ar": worked_example.trajectory(seconds=1.0)}, "json") != name
+
+
+def test_file_is_written_whole_or_not_at_all(tmp_path):
+    write_whole(tmp_path / "run.json", b"1")
+    write_whole(tmp_path / "run.json", b"22")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("run.json", b"22")]
+    with pytest.raises(ExportError, match=r"Cannot write run\.json"):
+        write_whole(tmp_path / "missing" / "run.json", b"3")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(ExportError, match="Cannot write folder"):
+        write_whole(tmp_path / "folder", b"4")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "run.json"]

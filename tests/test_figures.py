@@ -16,16 +16,17 @@ from visualize.figures import (
     FIGURES,
     blocks_figure,
     confidence_figure,
-    for_print,
     gains_figure,
     progress_figure,
     speedup_figure,
     state_figure,
+    themed,
 )
 from visualize.figures.convergence import block_shares, final_token_probabilities, output_shares
 from visualize.figures.counts import positions_per_block
 from visualize.figures.grid import EARLIER, FIRST_CLASS, GRID_CELLS
 from visualize.figures.style import LANE_STYLES, escaped, escaped_piece, lane_styles
+from visualize.themes import THEMES
 
 HOSTILE = "<img src=x onerror=alert(1)> &lt; </span> $x^2$ %{y}"
 
@@ -68,9 +69,10 @@ def test_known_lanes_keep_their_look_and_no_two_of_four_share_one():
     assert len(set(styles.values())) == 4
 
 
-def test_print_version_is_dark_on_white_and_leaves_the_original():
+def test_themed_copy_has_a_ground_and_leaves_the_original():
     figure = progress_figure(run_examples.lanes())
-    assert for_print(figure).layout.paper_bgcolor == "white"
+    assert themed(figure, "print").layout.paper_bgcolor == "#ffffff"
+    assert themed(figure, "dark").layout.font.color == THEMES["dark"].ink
     assert figure.layout.paper_bgcolor == "rgba(0, 0, 0, 0)"
 
 
@@ -78,7 +80,7 @@ def test_labels_show_markup_literally():
     label = escaped(HOSTILE)
     assert not set(label) & set("<>$")
     assert html.unescape(label) == HOSTILE
-    assert escaped_piece(b"</span>\n") == "&lt;/span&gt;↵"
+    assert escaped_piece(b"</span>\n") == "&lt;/span&gt;⏎"
 
 
 @pytest.mark.parametrize("piece", run_examples.NASTY_PIECES)

@@ -26,8 +26,8 @@ CLASS_STYLES = {
     "wrong": ClassStyle("wrong", "×", "#D55E00", "dotted"),
     "after_end": ClassStyle("after the end", "∅", "#8A8A8A", "thin"),
     "unknown": ClassStyle("unknown (run stopped)", "?", "#8A8A8A", "thin"),
-    "fixed": ClassStyle("fixed", "✓", "#0072B2", "solid"),
-    "draft": ClassStyle("draft", "·", "#8A8A8A", "dashed"),
+    "fixed": ClassStyle("fixed", "▪", "#0072B2", "solid"),
+    "draft": ClassStyle("draft", "▫", "#8A8A8A", "dashed"),
 }
 
 VIEW_CLASSES = {"hindsight": HINDSIGHT_CLASSES, "known": KNOWN_CLASSES}

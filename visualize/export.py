@@ -10,8 +10,12 @@ from cllm_core.errors import ExportError
 from cllm_core.io import dumps_run
 from cllm_core.types import Trajectory
 from visualize.exports.cells_csv import export_csv, read_csv_cells
+from visualize.exports.gif import export_gif
 from visualize.exports.names import export_name
 from visualize.exports.options import ExportOptions
+from visualize.exports.plotly_files import export_figures
+from visualize.exports.raster import export_png
+from visualize.exports.svg import export_svg
 from visualize.page import standalone_page
 from visualize.view import player_props
 
@@ -43,13 +47,21 @@ EXPORTERS: dict[str, Exporter] = {
     "json": Exporter("json", "application/json", "Everything, lossless; can be loaded back.", export_json),
     "csv": Exporter("csv", "text/csv; charset=utf-8", "One row a cell, for a spreadsheet or pandas.", export_csv),
     "html": Exporter("html", "text/html; charset=utf-8", "The player in one file; works offline.", export_html),
+    "svg": Exporter("svg", "image/svg+xml", "The grid as a vector picture, for a paper.", export_svg),
+    "png": Exporter("png", "image/png", "The grid as pixels; long runs are cut, with a note.", export_png),
+    "gif": Exporter("gif", "image/gif", "The race of the lanes, animated.", export_gif),
+    "figures": Exporter("html", "text/html; charset=utf-8", "All figures on one page; works offline.", export_figures),
 }
 
 
 def export(lanes: Mapping[str, Trajectory], format: str, options: ExportOptions | None = None) -> bytes:
-    """Return the run as a file of the given format; ExportError if there is no such format or nothing to save."""
+    """Return the run as a file of the format; ExportError if there is no such format, no such lane or no run."""
+    options = options or ExportOptions()
     if format not in EXPORTERS:
         raise ExportError(f"There is no export format {format!r}: choose one of {', '.join(EXPORTERS)}.")
     if not lanes:
         raise ExportError("There is nothing to save yet: run a prompt or load a trajectory first.")
-    return EXPORTERS[format].write(lanes, options or ExportOptions())
+    if options.lane and options.lane not in lanes:
+        raise ExportError(f"This run has no lane {options.lane!r}: choose one of {', '.join(lanes)}.")
+    chosen = {options.lane: lanes[options.lane]} if options.lane else lanes
+    return EXPORTERS[format].write(chosen, options)

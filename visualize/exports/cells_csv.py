@@ -15,7 +15,6 @@ from cllm_core.types import Trajectory
 from visualize.cells import Cell, lane_cells
 from visualize.exports.options import ExportOptions
 
-
 COLUMNS = tuple("pass" if field.name == "pass_number" else field.name for field in fields(Cell))
 
 

@@ -14,7 +14,7 @@ from visualize.figures.convergence import confidence_figure, convergence_figure
 from visualize.figures.counts import blocks_figure, gains_figure
 from visualize.figures.grid import state_figure
 from visualize.figures.progress import progress_figure
-from visualize.figures.style import for_print
+from visualize.figures.style import themed
 
 __all__ = [
     "FIGURES",
@@ -22,11 +22,11 @@ __all__ = [
     "blocks_figure",
     "confidence_figure",
     "convergence_figure",
-    "for_print",
     "gains_figure",
     "progress_figure",
     "speedup_figure",
     "state_figure",
+    "themed",
 ]
 
 

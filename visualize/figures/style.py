@@ -11,11 +11,11 @@ import plotly.graph_objects as go
 
 from cllm_core.types import Trajectory
 from visualize.labels import one_line, piece_label
+from visualize.themes import THEMES
 from visualize.view import LANE_LABELS
 
 INK = "#757575"  # contrast at least 4 to 1 on white and on the app's dark ground
 GRID = "rgba(128, 128, 128, 0.3)"
-PRINT_INK = "#1a1a1a"
 
 
 @dataclass(frozen=True)
@@ -108,12 +108,13 @@ def styled(figure: go.Figure, title: str, notes: Iterable[str] = (), plot_height
     return figure
 
 
-def for_print(figure: go.Figure) -> go.Figure:
-    """Return a copy with dark text on white, for a page."""
+def themed(figure: go.Figure, theme: str) -> go.Figure:
+    """Return a copy for one ground, in place of the transparent one: light, dark or print."""
+    colours = THEMES[theme]
     copy = go.Figure(figure)
-    copy.update_layout(paper_bgcolor="white", plot_bgcolor="white", font={"color": PRINT_INK})
-    copy.update_xaxes(linecolor=PRINT_INK, tickcolor=PRINT_INK)
-    copy.update_yaxes(linecolor=PRINT_INK, tickcolor=PRINT_INK)
+    copy.update_layout(paper_bgcolor=colours.ground, plot_bgcolor=colours.ground, font={"color": colours.ink})
+    copy.update_xaxes(linecolor=colours.muted, tickcolor=colours.muted)
+    copy.update_yaxes(linecolor=colours.muted, tickcolor=colours.muted)
     return copy
 
 
