@@ -1,11 +1,13 @@
 import random
 
 import pytest
-import tiny_model
+import tiny
 import torch
+import training_rows
 
 from cllm_core.train.noise import NOISES, NoiseSettings, Stretch, advance, make_item, replace_wrong
 from cllm_core.train.pack import Item, pack, wrong_part
+from cllm_core.train.rows import Row
 from cllm_core.train.student import Student, split_predictions
 
 SETTINGS = NoiseSettings(window=5, copies=2, cycle=3, augment=False, local=False)
@@ -21,7 +23,7 @@ def whole(row):
 
 @pytest.mark.parametrize("noise", sorted(NOISES))
 def test_every_segment_starts_wrong_and_lies_inside_the_answer(noise):
-    row = tiny_model.random_row(1, answer=22)
+    row = training_rows.random_row(1, answer=22)
     for seed in range(5):
         item = make_item(whole(row), noise, random.Random(seed), SETTINGS)
         assert item.context == row.prompt_ids
@@ -34,14 +36,14 @@ def test_every_segment_starts_wrong_and_lies_inside_the_answer(noise):
 
 @pytest.mark.parametrize("noise", sorted(NOISES))
 def test_the_same_seed_gives_the_same_noise(noise):
-    stretch = Stretch(tiny_model.random_row(2, answer=22), 4, 16)
+    stretch = Stretch(training_rows.random_row(2, answer=22), 4, 16)
     one, same, *others = (make_item(stretch, noise, random.Random(seed), SETTINGS) for seed in (7, 7, 8, 9, 10))
     assert one == same
     assert any(one != other for other in others)
 
 
 def test_a_stretch_reads_what_comes_before_it_and_keeps_to_its_own_blocks():
-    row = tiny_model.random_row(3, answer=22)
+    row = training_rows.random_row(3, answer=22)
     item = make_item(Stretch(row, 8, 18), "trajectory", random.Random(0), settings(copies=1))
     assert item.context == (*row.prompt_ids, *row.answer_ids[:8])
     assert item.answer == row.answer_ids[8:18]
@@ -51,7 +53,7 @@ def test_a_stretch_reads_what_comes_before_it_and_keeps_to_its_own_blocks():
 
 
 def test_trajectory_states_are_used_as_they_were_collected():
-    row = tiny_model.random_row(4, answer=12, states=3)
+    row = training_rows.random_row(4, answer=12, states=3)
     item = make_item(whole(row), "trajectory", random.Random(0), settings(copies=3))
     for segment in item.segments:
         block, at = divmod(segment.start, row.block_size)
@@ -69,7 +71,7 @@ def test_augmentation_replaces_only_wrong_positions():
 
 
 def test_augmentation_off_leaves_the_states_and_on_leaves_the_fixed_point():
-    row = tiny_model.random_row(5, answer=9, states=1)
+    row = training_rows.random_row(5, answer=9, states=1)
     plain = make_item(whole(row), "trajectory", random.Random(0), settings(copies=1))
     augmented = make_item(whole(row), "trajectory", random.Random(0), settings(copies=1, augment=True))
     assert plain.segments[0].guesses == row.states[0][0]
@@ -78,7 +80,7 @@ def test_augmentation_off_leaves_the_states_and_on_leaves_the_fixed_point():
 
 
 def test_progressive_noise_cycles_from_partly_to_fully_random_along_the_blocks():
-    row = tiny_model.random_row(6, prompt=1, answer=4 * 30 + 1, block_size=4)
+    row = training_rows.random_row(6, prompt=1, answer=4 * 30 + 1, block_size=4)
     (pool,) = row.prompt_ids
     item = make_item(whole(row), "progressive", random.Random(0), settings(copies=1, cycle=2))
     blocks = {segment.start // 4: segment.guesses for segment in item.segments}
@@ -88,7 +90,7 @@ def test_progressive_noise_cycles_from_partly_to_fully_random_along_the_blocks()
 
 
 def test_windows_stand_at_every_frontier():
-    row = tiny_model.random_row(7, prompt=3, answer=12)
+    row = training_rows.random_row(7, prompt=3, answer=12)
     item = make_item(whole(row), "windows", random.Random(0), settings(window=4))
     assert [segment.start for segment in item.segments] == list(range(11))
     assert [len(segment.guesses) for segment in item.segments] == [4] * 8 + [3, 2, 1]
@@ -98,7 +100,7 @@ def test_windows_stand_at_every_frontier():
 def test_local_consistency_is_taught_by_the_next_state():
     """LC compares neighbouring states: the teacher of state j is state j + 1, of the last one the fixed point."""
     fixed_point, states = (20, 21, 22, 23), ((9, 9, 9, 9), (20, 8, 8, 8), (20, 21, 7, 7))
-    row = tiny_model.Row("r", (5,), (*fixed_point, 24), 4, (states, ()))
+    row = Row("r", (5,), (*fixed_point, 24), 4, (states, ()))
     item = make_item(whole(row), "trajectory", random.Random(0), settings(copies=3, local=True))
     first, second, last = item.segments
     assert first.teacher.guesses == (8, 8, 8)
@@ -108,15 +110,15 @@ def test_local_consistency_is_taught_by_the_next_state():
     assert last.teacher is None
     assert last.targets == (23, 24)
 
-    model = tiny_model.tiny_llama()
+    model = tiny.make_model()
     batch, student = pack([item]), Student(model)
     teacher = student.head(student.hidden(batch)[batch.teacher_at])
     expected = model(torch.tensor([[5, 20, 8, 8, 8]])).logits[0, 1:]  # read by the fixed prefix, then state 1
-    assert torch.allclose(teacher[:4], expected, atol=1e-5)
+    assert torch.allclose(teacher[:4], expected, atol=1e-3, rtol=1e-3)
 
 
 def test_advancing_is_one_jacobi_pass():
-    model = tiny_model.tiny_llama()
+    model = tiny.make_model()
     context, block = (5, 6, 7), (9, 10, 11, 12, 13)
     answer = tuple(model.generate(torch.tensor([context]), max_new_tokens=6, do_sample=False)[0, 3:].tolist())
     segment = wrong_part(0, block, answer, end=5)

@@ -1,5 +1,8 @@
 """What is trained: a LoRA adapter or every weight, and how the result is saved. Knows no data and no loss."""
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,22 +23,34 @@ def make_trainable(lm: Any, *, method: str, rank: int, alpha: int, seed: int, st
     hold), and is merged into the weights for `full`. Trainable weights become float32, whatever the model is in.
     LoRA changes the layers of `lm` in place.
     """
-    if method == "full":
-        model = PeftModel.from_pretrained(lm, str(start)).merge_and_unload() if start else lm
-        model.requires_grad_(True)
-    elif start:
-        model = PeftModel.from_pretrained(lm, str(start), is_trainable=True)
-    else:
-        config = LoraConfig(
-            r=rank, lora_alpha=alpha, target_modules="all-linear", lora_dropout=0.0, bias="none", task_type="CAUSAL_LM"
-        )
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
-            model = get_peft_model(lm, config)
+    with _quiet():
+        model = _trainable(lm, method=method, rank=rank, alpha=alpha, seed=seed, start=start)
     for parameter in model.parameters():
         if parameter.requires_grad:
             parameter.data = parameter.data.float()
     return model
+
+
+def _trainable(lm: Any, *, method: str, rank: int, alpha: int, seed: int, start: Path | None) -> Any:
+    if method == "full":
+        model = PeftModel.from_pretrained(lm, str(start)).merge_and_unload() if start else lm
+        return model.requires_grad_(True)
+    if start:
+        return PeftModel.from_pretrained(lm, str(start), is_trainable=True)
+    config = LoraConfig(
+        r=rank, lora_alpha=alpha, target_modules="all-linear", lora_dropout=0.0, bias="none", task_type="CAUSAL_LM"
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return get_peft_model(lm, config)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep peft's use of a renamed property of transformers from the user's screen."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"`is_gradient_checkpointing` is deprecated", FutureWarning)
+        yield
 
 
 def causal_lm(model: Any) -> Any:

@@ -69,7 +69,7 @@ def train(config: TrainConfig, *, stop: Stop = lambda: False, tell: Say = print)
     lm = causal_lm(model)
     check_packing(lm, loaded.info.name)
     if config.gradient_checkpointing:
-        lm.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        lm.activation_checkpointing_enable()
     loop = Loop(config, accelerator, Student(lm, loss=config.loss, chunk=config.chunk), rows, folder)
     if loop.resume():
         folder.say(f"Resuming after step {loop.step}.")

@@ -1,0 +1,314 @@
+import dataclasses
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+import tiny
+import torch
+import training_rows
+from accelerate import Accelerator
+from peft import PeftModel
+from safetensors.torch import load_file
+
+from cllm_core import hf, models
+from cllm_core.errors import ConfigError, TrainingError
+from cllm_core.train import adapter, loop, run
+from cllm_core.train.config import TrainConfig
+from cllm_core.train.data import fit_rows
+from cllm_core.train.folder import RunFolder
+from cllm_core.train.pack import Item, pack, wrong_part
+from cllm_core.train.student import Student
+
+
+@pytest.fixture(scope="module")
+def where(tmp_path_factory):
+    return training_rows.folders(tmp_path_factory.mktemp("models"))
+
+
+def stop_after(calls):
+    """A stop that says so when it is asked for the `calls`-th time, which is in that step."""
+    asked = iter(range(1, 1000))
+    return lambda: next(asked) >= calls
+
+
+def train(config, **options):
+    said = []
+    return run.train(config, tell=said.append, **options), said
+
+
+def final_weights(config):
+    kept = sorted((RunFolder(run.Path(config.out)).checkpoints).glob("step-*"))
+    return load_file(kept[-1] / "weights.safetensors")
+
+
+def assert_same_weights(one, other, **tolerance):
+    assert one.keys() == other.keys()
+    for name in one:
+        assert torch.allclose(one[name], other[name], **tolerance), name
+
+
+def assert_same_gradients(one, other):
+    size = max(float(gradient.abs().max()) for gradient in one.values())
+    assert_same_weights(one, other, atol=1e-5 * size)
+
+
+def test_a_run_leaves_config_metrics_log_card_checkpoints_and_a_small_adapter(tmp_path, where):
+    config = training_rows.train_config(tmp_path / "run", where)
+    result, said = train(config)
+    assert (result.steps, result.finished) == (6, True)
+    rows = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
+    assert [row["step"] for row in rows] == [1, 2, 3, 4, 5, 6]
+    assert rows[-1]["ar_loss"] < rows[0]["ar_loss"]
+    assert {"loss", "consistency_loss", "right_after_wrong", "lr", "gradient_norm", "tokens", "seconds"} <= set(rows[0])
+    assert json.loads((tmp_path / "run/config.json").read_text()) == dataclasses.asdict(config)
+    assert sorted(path.name for path in (tmp_path / "run/checkpoints").iterdir()) == ["step-000003", "step-000006"]
+    assert "step 6/6" in (tmp_path / "run/log.txt").read_text()
+    assert "Training tokens:" in "\n".join(said)
+    card = (tmp_path / "run/card.md").read_text()
+    assert "python -m cllm_core train --out" in card
+    assert "licence" in card
+    weights = load_file(tmp_path / "run/adapter/adapter_model.safetensors")
+    assert {tensor.dtype for tensor in weights.values()} == {torch.bfloat16}
+    named = json.loads((tmp_path / "run/adapter/adapter_config.json").read_text())["base_model_name_or_path"]
+    assert named == "model"  # never a path
+
+
+def test_the_saved_adapter_is_the_trained_model(tmp_path, where):
+    config = training_rows.train_config(tmp_path / "run", where)
+    train(config)
+    source = models.ModelSource("folder", where["model"], adapter=str(tmp_path / "run/adapter"))
+    merged = models.load(source).model
+    base = hf.load_model(where["model"], name="model").model
+    trained = adapter.make_trainable(base, method="lora", rank=2, alpha=32, seed=0)
+    student = Student(adapter.causal_lm(trained))
+    adapter.load_trainable_state(student, final_weights(config))
+    ids = torch.tensor([tiny.PROMPT])
+    assert torch.allclose(merged(ids).logits, student.lm(ids).logits, atol=0.3, rtol=0.05)  # bfloat16 on disk
+    assert not torch.allclose(
+        merged(ids).logits, models.load(models.ModelSource.parse(where["model"])).model(ids).logits
+    )
+
+
+@pytest.mark.parametrize("method", ["lora", "full"])
+def test_three_steps_and_three_more_are_six(tmp_path, where, method):
+    """Resuming forgot the adapter, the optimizer or the place in the data in many a trainer."""
+    straight = training_rows.train_config(tmp_path / "straight", where, method=method)
+    train(straight)
+    broken = training_rows.train_config(tmp_path / "broken", where, method=method)
+    first, said = train(broken, stop=stop_after(3))
+    assert (first.steps, first.finished) == (3, False)
+    assert "the same command goes on" in said[-1]
+    second, said = train(broken)
+    assert second.finished
+    assert "Resuming after step 3." in said
+    assert_same_weights(final_weights(straight), final_weights(broken), atol=1e-6)
+    steps = [json.loads(line)["step"] for line in (tmp_path / "broken/metrics.jsonl").read_text().splitlines()]
+    assert steps == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("damage", ["cut", "no_state", "garbled"])
+def test_a_broken_checkpoint_is_passed_over_with_a_message(tmp_path, where, damage):
+    straight = training_rows.train_config(tmp_path / "straight", where)
+    train(straight)
+    config = training_rows.train_config(tmp_path / "run", where, save_every=2)
+    train(config, stop=stop_after(4))
+    newest = tmp_path / "run/checkpoints/step-000004"
+    if damage == "cut":
+        os.truncate(newest / "weights.safetensors", 100)
+    elif damage == "garbled":
+        (newest / "state.json").write_text("{")
+    else:
+        (newest / "state.json").unlink()
+    result, said = train(config)
+    assert any("step-000004 is broken" in line for line in said)
+    assert "Resuming after step 2." in said
+    assert result.finished
+    assert_same_weights(final_weights(straight), final_weights(config), atol=1e-6)
+
+
+def test_a_finished_run_says_that_nothing_is_left_to_do(tmp_path, where):
+    config = training_rows.train_config(tmp_path / "run", where, steps=2)
+    train(config)
+    before = (tmp_path / "run/metrics.jsonl").read_bytes()
+    result, said = train(config)
+    assert result.finished
+    assert "nothing left to do" in said[-1]
+    assert (tmp_path / "run/metrics.jsonl").read_bytes() == before
+
+
+def test_a_run_folder_is_not_resumed_with_other_settings(tmp_path, where):
+    train(training_rows.train_config(tmp_path / "run", where, steps=2))
+    with pytest.raises(ConfigError, match=r"began with lr = 0.01, not 0.5"):
+        train(training_rows.train_config(tmp_path / "run", where, steps=2, lr=0.5))
+
+
+def make_loop(tmp_path, where, rows=None, **changes):
+    config = training_rows.train_config(tmp_path / "loop", where, **changes)
+    loaded = run.load_target(config.model, "cpu", "float32")
+    model = adapter.make_trainable(loaded.model, method=config.method, rank=2, alpha=4, seed=0)
+    folder = RunFolder(run.Path(config.out), True, lambda line: None)
+    folder.open(config)
+    rows = rows or run.training_rows(config, loaded, lambda line: None)
+    return loop.Loop(config, Accelerator(cpu=True), Student(adapter.causal_lm(model)), rows, folder)
+
+
+def gradients_of(built):
+    batches = list(built._batches())
+    built.accumulate(batches, built._totals(batches, False))
+    return {name: p.grad.clone() for name, p in built._plain.named_parameters() if p.requires_grad}
+
+
+def test_accumulation_changes_no_gradient(tmp_path, where):
+    """Rows with 2, 3, 16 and 16 answer tokens: a mean of means would weigh the short ones five times too much."""
+    rows = [training_rows.random_row(n, answer=size) for n, size in enumerate((2, 3, 16, 16))]
+    together, in_turn = (
+        gradients_of(
+            make_loop(
+                tmp_path / str(batch), where, rows=rows, method="full", objective="target", stretch=0, batch=batch,
+                accumulation=4 // batch,
+            )
+        )
+        for batch in (4, 1)
+    )  # fmt: skip
+    assert_same_gradients(together, in_turn)
+
+
+def test_the_consistency_loss_is_divided_by_the_whole_step_too(tmp_path, where):
+    row = training_rows.random_row(1, answer=9)
+    answer = row.answer_ids
+    segments = [wrong_part(0, (50,) * n, answer, end=n) for n in (2, 6)]
+    items = [Item(row.prompt_ids, answer, (segment,)) for segment in segments]
+    built = make_loop(tmp_path, where, rows=[row], method="full")
+    found = []
+    for batches in ([pack(items)], [pack(items[:1]), pack(items[1:])]):
+        totals = built._totals(batches, False)
+        built._plain.zero_grad()
+        built.accumulate(batches, totals)
+        found.append({name: p.grad.clone() for name, p in built._plain.named_parameters()})
+    assert_same_gradients(*found)
+
+
+def test_a_row_without_room_for_an_answer_is_left_out_and_named_and_a_long_answer_is_cut():
+    """With no supervised token the loss is NaN, or a 0.0 that looks like success."""
+    rows = [training_rows.random_row(n, prompt=size) for n, size in enumerate((40, 25, 4))]
+    kept, notes = fit_rows(rows, 32)
+    assert [(row.id, len(row.answer_ids)) for row in kept] == [("row-1", 7), ("row-2", 13)]
+    assert "row-1" in notes[0]
+    assert "1 rows leave no answer token" in notes[1]
+    assert "1 (row-0)" in notes[1]
+    with pytest.raises(TrainingError, match="No row is left to train on"):
+        fit_rows(rows[:1], 32)
+
+
+def test_every_trained_tensor_must_get_a_gradient(tmp_path, where):
+    """A loss made to require a gradient by hand trains nothing, silently."""
+    built = make_loop(tmp_path, where)
+    built._plain.unused = torch.nn.Linear(2, 2)
+    with pytest.raises(TrainingError, match=r"2 trained tensors got no gradient, the first is unused\.weight"):
+        built.run(lambda: False)
+
+
+def test_frozen_weights_that_change_are_noticed(tmp_path, where):
+    built = make_loop(tmp_path, where)
+    frozen = next(p for p in built._plain.parameters() if not p.requires_grad)
+    step = built._optimizer.step
+
+    def leak():
+        step()
+        frozen.data += 1
+
+    built._optimizer.step = leak
+    with pytest.raises(TrainingError, match="frozen tensors changed in the first step"):
+        built.run(lambda: False)
+
+
+def test_a_nan_stops_the_run_names_the_step_and_keeps_the_last_good_checkpoint(tmp_path, where, monkeypatch):
+    config = training_rows.train_config(tmp_path / "run", where, save_every=1)
+    whole, calls = Student.forward, iter(range(1, 100))
+
+    def spoilt(self, batch):
+        sums = whole(self, batch)
+        return dataclasses.replace(sums, ar=sums.ar * math.nan) if next(calls) == 3 else sums
+
+    monkeypatch.setattr(Student, "forward", spoilt)
+    with pytest.raises(TrainingError, match=r"Step 3: the loss is nan.*last good checkpoint is step-000002"):
+        train(config)
+    weights = load_file(tmp_path / "run/checkpoints/step-000002/weights.safetensors")
+    assert all(tensor.isfinite().all() for tensor in weights.values())
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_half_precision_falls_back_on_a_cpu_with_a_note(tmp_path, where, precision):
+    result, said = train(training_rows.train_config(tmp_path / "run", where, steps=1, precision=precision))
+    assert result.finished
+    assert f"{precision} gains nothing on a CPU: this run uses fp32." in said
+
+
+def test_weights_loaded_in_half_precision_are_trained_in_float32():
+    model = adapter.make_trainable(tiny.make_model(dtype="float16"), method="full", rank=2, alpha=4, seed=0)
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+    model = adapter.make_trainable(tiny.make_model(dtype="bfloat16"), method="lora", rank=2, alpha=4, seed=0)
+    assert {p.dtype for p in model.parameters() if p.requires_grad} == {torch.float32}
+    assert {p.dtype for p in model.parameters() if not p.requires_grad} == {torch.bfloat16}
+
+
+def test_training_goes_on_from_an_adapter(tmp_path, where):
+    first = training_rows.train_config(tmp_path / "target", where, objective="target")
+    train(first)
+    second = training_rows.train_config(
+        tmp_path / "cllm", where, adapter=str(tmp_path / "target/adapter"), steps=1, lr=0.0
+    )
+    train(second)
+    before = load_file(tmp_path / "target/adapter/adapter_model.safetensors")
+    assert_same_weights(before, load_file(tmp_path / "cllm/adapter/adapter_model.safetensors"))
+
+
+def test_a_full_run_saves_a_model_that_loads(tmp_path, where):
+    train(training_rows.train_config(tmp_path / "run", where, method="full", steps=1, gradient_checkpointing=True))
+    loaded = models.load(models.ModelSource.parse(str(tmp_path / "run/model")))
+    assert not isinstance(loaded.model, PeftModel)
+    assert loaded.encode("count 1 ->").ids
+
+
+def test_the_learning_rate_rises_then_falls_to_its_floor():
+    config = TrainConfig(out="x", steps=100, warmup=0.1, lr=1.0, lr_floor=0.1)
+    rates = [loop.learning_rate(config, step) for step in range(100)]
+    assert rates[0] == pytest.approx(0.1)
+    assert max(rates) == rates[9] == rates[10] == 1.0
+    assert rates[10:] == sorted(rates[10:], reverse=True)
+    assert rates[-1] == pytest.approx(0.1)
+
+
+def test_a_model_learns_to_stop(tmp_path, where):
+    """With the end token masked as padding, a tuned model never stops."""
+    config = training_rows.train_config(
+        tmp_path / "run", where, objective="target", method="full", steps=60, batch=4, lr=5e-3, limit=4, save_every=60,
+        stretch=0,
+    )  # fmt: skip
+    train(config)
+    loaded = models.load(models.ModelSource.parse(str(tmp_path / "run/model")))
+    row = next(iter(run.training_rows(config, loaded, lambda line: None)))
+    assert tiny.greedy(loaded.model, row.prompt_ids, 20, loaded.eos_ids) == row.answer_ids
+
+
+@pytest.mark.slow
+def test_sigterm_saves_a_checkpoint_and_ends_cleanly(tmp_path, where):
+    config = training_rows.train_config(tmp_path / "run", where, steps=100_000, save_every=100_000)
+    code = (
+        "import json, sys; from cllm_core.train import config, run;"
+        "run.train_command(config.TrainConfig(**json.loads(sys.argv[1])))"
+    )
+    command = [sys.executable, "-c", code, json.dumps(dataclasses.asdict(config))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        for line in child.stdout:
+            if line.startswith("step 5/"):
+                break
+        child.send_signal(signal.SIGTERM)
+        rest = child.stdout.read()
+    assert child.returncode == 0
+    assert "Stopped after step" in rest
+    assert list((tmp_path / "run/checkpoints").glob("step-*"))
