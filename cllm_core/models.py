@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # hf imports torch and transformers, which takes seconds
 
 __all__ = [
     "PAIRS",
+    "ModelFiles",
     "ModelPair",
     "ModelSource",
     "all_pairs",
@@ -43,6 +44,7 @@ __all__ = [
     "fetch_command",
     "find_pair",
     "load",
+    "locate",
     "pair_from_models",
     "read_pair",
     "runs_folder",
