@@ -49,21 +49,26 @@ def annotate(trajectory: Trajectory) -> Annotation:
             for step in steps
         ),
         hindsight=hindsight,
-        corrected=tuple(_corrected(step, ids) for step in steps),
+        corrected=tuple(_corrected(before, step, ids) for before, step in zip(_states(steps), steps)),
     )
 
 
 def correct_frontiers(steps: Sequence[Step], ids: Sequence[int]) -> tuple[int, ...]:
-    """Return c_0 ... c_T: the length of the longest prefix of state t that equals the output.
+    """Return c_0 ... c_T: the length of the longest prefix of state t that equals the output."""
+    return tuple(_matching(tokens, ids, start) for start, tokens in _states(steps))
 
-    State t is what pass t predicted plus the fresh guesses that refilled its window before pass t + 1.
+
+def _states(steps: Sequence[Step]) -> list[tuple[int, tuple[int, ...]]]:
+    """Return x_0 ... x_T as (first position, tokens); everything before the first position is fixed.
+
+    x_0 is the draft, x_t what pass t predicted and the fresh guesses that refilled its window before pass t + 1.
     """
-    frontiers = [_matching(steps[0].draft, ids, 0)] if steps else [0]
-    for t, step in enumerate(steps):
+    states = [(0, steps[0].draft if steps else ())]
+    for step, following in zip(steps, [*steps[1:], None]):
         end = step.start + len(step.state)
-        refill = steps[t + 1].draft[max(0, end - steps[t + 1].start) :] if t + 1 < len(steps) else ()
-        frontiers.append(_matching((*step.state, *refill), ids, step.start))
-    return tuple(frontiers)
+        refill = following.draft[max(0, end - following.start) :] if following else ()
+        states.append((step.start, (*step.state, *refill)))
+    return states
 
 
 def _matching(tokens: Sequence[int], ids: Sequence[int], start: int) -> int:
@@ -99,10 +104,10 @@ def _hindsight(position: int, before: int, after: int, right: bool, lasts: bool,
     return "stationary" if lasts else "transient"
 
 
-def _corrected(step: Step, ids: Sequence[int]) -> tuple[bool, ...]:
+def _corrected(before: tuple[int, tuple[int, ...]], step: Step, ids: Sequence[int]) -> tuple[bool, ...]:
+    first, tokens = before
+    old = tokens[step.start - first :]
     return tuple(
-        column < len(step.draft)
-        and step.start + column < len(ids)
-        and step.draft[column] != ids[step.start + column] == token
-        for column, token in enumerate(step.state)
+        column < len(old) and position < len(ids) and old[column] != ids[position] == token
+        for column, (position, token) in enumerate(enumerate(step.state, step.start))
     )

@@ -13,7 +13,8 @@ import torch
 
 from cllm_core.compare import open_run
 from cllm_core.decoders import DECODERS
-from cllm_core.hf import EncodedPrompt, LoadedModel
+from cllm_core.encoding import EncodedPrompt
+from cllm_core.hf import LoadedModel
 from cllm_core.types import BenchConfig, DecodeConfig
 
 WIDTHS = (1, 2, 4, 8, 16, 32, 64)

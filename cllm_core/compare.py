@@ -6,6 +6,7 @@ Both sides of a comparison share device, dtype, limits, warm-up and clock. Knows
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from itertools import islice
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,8 @@ from cllm_core.record import Recorder
 from cllm_core.types import DecodeConfig, Step, Trajectory
 
 if TYPE_CHECKING:  # hf imports torch and transformers, which takes seconds
-    from cllm_core.hf import EncodedPrompt, LoadedModel
+    from cllm_core.encoding import EncodedPrompt
+    from cllm_core.hf import LoadedModel
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ LANES = {
         Lane("cllm_jacobi", "cllm", "jacobi"),
     )
 }
+WARM_UP_PASSES = 3  # the prompt's pass, and enough after it for what is compiled or tuned on second sight
 DEFAULT_LANES = ("base_ar", "base_jacobi", "cllm_jacobi")
 Models = Mapping[str, "LoadedModel"]  # side -> model
 
@@ -46,7 +49,7 @@ class Difference:
     """Where two outputs part: the first index, and how near the reference's two best candidates were there."""
 
     index: int
-    top2_margin: float | None  # difference of log-probability, in nats; None where it was not recorded
+    top2_margin: float | None  # difference of log-probability, in nats; None where not recorded, or tokens were sampled
 
 
 @dataclass(frozen=True)
@@ -97,13 +100,15 @@ def lanes_of(models: Models, wanted: Sequence[str] = DEFAULT_LANES) -> list[Lane
 def warm_up(
     models: Models, prompt: str, config: DecodeConfig, *, chat: bool, stop: Callable[[], bool] = lambda: False
 ) -> None:
-    """Run every model once at the widths that will be measured, so that no lane pays for first-time work."""
+    """Run a few passes of every model, as wide as those to be measured, so that no lane pays for first-time work."""
     for loaded in models.values():
         encoded = loaded.encode(prompt, chat=chat)
         for decoder in DECODERS:
-            short = replace(config, decoder=decoder, max_new_tokens=min(3, config.max_new_tokens))
-            if not stop():
-                decode(loaded, encoded, short, stop)
+            if stop():
+                return
+            recorder, steps = open_run(loaded, encoded, replace(config, decoder=decoder))
+            for _ in islice(recorder.listen(steps, stop), WARM_UP_PASSES):
+                pass
 
 
 def run_lanes(
@@ -117,14 +122,27 @@ def run_lanes(
 ) -> Iterator[tuple[Lane, Recorder]]:
     """Decode the prompt lane by lane; yield (lane, its recorder) after every pass. A stop ends all lanes."""
     config = replace(config, top_k=max(2, config.top_k))  # two candidates give a difference its margin
-    for lane in lanes_of(models, lanes):
-        loaded = models[lane.side]
-        encoded = loaded.encode(prompt, chat=chat)
-        recorder, steps = open_run(loaded, encoded, replace(config, decoder=lane.decoder))
+    chosen = lanes_of(models, lanes)
+    prompts = _encode({lane.side: models[lane.side] for lane in chosen}, prompt, chat)
+    for lane in chosen:
+        recorder, steps = open_run(models[lane.side], prompts[lane.side], replace(config, decoder=lane.decoder))
         for _ in recorder.listen(steps, stop):
             yield lane, recorder
         if stop():
             return
+
+
+def _encode(models: Models, prompt: str | Sequence[Mapping[str, str]], chat: bool) -> "dict[str, EncodedPrompt]":
+    """Encode the prompt for each side; where the sides do not see the same input, every lane's notes say so."""
+    prompts = {side: loaded.encode(prompt, chat=chat) for side, loaded in models.items()}
+    seen = {(loaded.info.tokenizer, prompts[side].ids) for side, loaded in models.items()}
+    if len(seen) < 2:
+        return prompts
+    note = (
+        "The base and the CLLM do not see the same prompt ids (their tokenizers or chat templates differ): "
+        "their outputs cannot be compared token by token."
+    )
+    return {side: replace(encoded, notes=(*encoded.notes, note)) for side, encoded in prompts.items()}
 
 
 def compare(
@@ -181,10 +199,12 @@ def first_difference(reference: Trajectory, other: Trajectory) -> Difference | N
 
 
 def _top2_margin(reference: Trajectory, index: int) -> float | None:
-    if index >= len(reference.steps) or not reference.steps[index].top or len(reference.steps[index].top[0]) < 2:
+    if reference.config.temperature > 0 or index >= len(reference.steps):
+        return None
+    if not reference.steps[index].top or len(reference.steps[index].top[0]) < 2:
         return None
     (_, best), (_, second) = reference.steps[index].top[0][:2]
-    return math.log(best / second) if second > 0 else None
+    return max(0.0, math.log(best / second)) if second > 0 else None
 
 
 def lane_to_dict(result: LaneResult) -> dict[str, Any]:

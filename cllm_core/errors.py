@@ -3,7 +3,7 @@
 CllmError
 ├── ConfigError             a setting is out of its bounds, or two settings contradict each other
 ├── PromptError             an empty prompt, or one that does not fit the model's context
-├── ModelError              a model could not be had
+├── ModelError              a model could not be had, or gives no usable scores
 │   ├── ModelNotFound       no such folder, hub id or pair
 │   ├── ModelOffline        it would have to be fetched, and there is no network
 │   ├── ModelGated          the hub wants a licence accepted or a token
@@ -30,7 +30,7 @@ class PromptError(CllmError, ValueError):
 
 
 class ModelError(CllmError):
-    """A model could not be had."""
+    """A model could not be had, or gives no usable scores."""
 
 
 class ModelNotFound(ModelError):

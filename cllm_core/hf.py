@@ -1,10 +1,9 @@
-"""Hugging Face causal LMs behind the CausalLM protocol: load, encode, and one cached session a run.
+"""Hugging Face causal LMs behind the CausalLM protocol: load them, and one cached session a run.
 
 The only place where a transformers model is run for inference. Knows no decoder, no window and no file of ours.
 """
 
-import hashlib
-import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,8 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, DynamicCache, GenerationConfig
 from transformers.utils import logging as library_logging
 
-from cllm_core.errors import ConfigError, PromptError, UnsupportedModel
+from cllm_core.encoding import EncodedPrompt, encode, tokenizer_checksum
+from cllm_core.errors import ConfigError, UnsupportedModel
 from cllm_core.lm import Prediction
 from cllm_core.pieces import piece_table
 from cllm_core.sampling import Sampler, describe_defaults, logits_processors
@@ -51,8 +51,9 @@ class LoadedModel:
     @cached_property
     def special_ids(self) -> frozenset[int]:
         """Ids that are control tokens, or that the tokenizer does not know: they are no text."""
-        beyond = range(len(self.tokenizer), self.vocab_size)
-        return frozenset(self.tokenizer.all_special_ids) | frozenset(beyond)
+        control = {token for token, entry in self.tokenizer.added_tokens_decoder.items() if entry.special}
+        unknown = set(range(self.vocab_size)).difference(self.tokenizer.get_vocab().values())
+        return frozenset({*self.tokenizer.all_special_ids, *control, *unknown})
 
     @cached_property
     def generation(self) -> GenerationConfig:
@@ -69,9 +70,9 @@ class LoadedModel:
 
     @cached_property
     def pad_id(self) -> int:
-        """The padding token, an end token where there is none, else 0."""
+        """The padding token, an end token where the model knows no such id (some configs say -1), else 0."""
         candidates = (self.generation.pad_token_id, self.tokenizer.pad_token_id, *sorted(self.eos_ids), 0)
-        return int(next(token for token in candidates if token is not None))
+        return int(next(token for token in candidates if token is not None and 0 <= token < self.vocab_size))
 
     @cached_property
     def vocab_size(self) -> int:
@@ -84,9 +85,19 @@ class LoadedModel:
         text = self.model.config.get_text_config()
         return int(getattr(text, "max_position_embeddings", None) or getattr(text, "seq_length", None) or 1 << 20)
 
-    def encode(self, prompt: str | Sequence[Mapping[str, str]], *, chat: bool = True) -> "EncodedPrompt":
-        """Turn a prompt (text, or chat messages) into ids, through the chat template when `chat` and there is one."""
-        return encode(self.tokenizer, prompt, chat=chat)
+    def encode(self, prompt: str | Sequence[Mapping[str, str]], *, chat: bool = True) -> EncodedPrompt:
+        """Turn a prompt (text, or chat messages) into ids, through the chat template when `chat` and there is one.
+
+        Raises PromptError for an empty or broken prompt, UnsupportedModel if the tokenizer is not this model's.
+        """
+        encoded = encode(self.tokenizer, prompt, chat=chat)
+        known = int(self.model.get_input_embeddings().weight.shape[0])
+        if max(encoded.ids) >= known:
+            raise UnsupportedModel(
+                f"The tokenizer of {self.info.name} gives id {max(encoded.ids)} for this prompt, and the model "
+                f"knows {known} ids only: the two do not belong together."
+            )
+        return encoded
 
     def session(self, config: DecodeConfig, prompt_ids: Sequence[int], *, observe: bool = True) -> "HFCausalLM":
         """Open a fresh session for one run; `observe` records probabilities and candidates."""
@@ -99,15 +110,6 @@ class LoadedModel:
     def run_notes(self, config: DecodeConfig) -> tuple[str, ...]:
         """Return what a reader of a run with this model should know."""
         return (*self.notes, *describe_defaults(config, self.generation))
-
-
-@dataclass(frozen=True)
-class EncodedPrompt:
-    """A prompt as the model sees it."""
-
-    text: str  # the prompt as typed, or the last user message of a chat
-    ids: tuple[int, ...]
-    notes: tuple[str, ...] = ()
 
 
 class HFCausalLM:
@@ -246,57 +248,20 @@ def verify_rollback(loaded: LoadedModel) -> None:
         used.extend(ids[:4], 1)
         used.extend(list(reversed(ids)), 8)
         used.rollback(4)
-        same = used.extend(ids[4:], 4).ids == fresh.extend(ids, 4).ids
+        rolled_back, expected = used.extend(ids[4:], 4), fresh.extend(ids, 4)
     except (TypeError, AttributeError, ValueError, RuntimeError) as error:
         raise UnsupportedModel(f"{loaded.info.name} cannot be decoded in parallel here: {error}") from error
-    if not same:
+    if not _agree(rolled_back, expected, 1e-3 if loaded.info.dtype == "float32" else 0.2):
         raise UnsupportedModel(
             f"{loaded.info.name} ({loaded.model.config.model_type}) predicts something else after its cache was rolled "
             "back, so parallel decoding with it would be wrong. Choose another model."
         )
 
 
-def encode(tokenizer: Any, prompt: str | Sequence[Mapping[str, str]], *, chat: bool = True) -> EncodedPrompt:
-    """Turn text or chat messages into ids with exactly one beginning-of-sequence token (where the model has one)."""
-    messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(m) for m in prompt]
-    if not messages or not messages[-1].get("content"):
-        raise PromptError("The prompt is empty: type some text to continue from.")
-    shown = messages[-1]["content"]
-    if chat and getattr(tokenizer, "chat_template", None):
-        text, notes = _apply_template(tokenizer, messages)
-        return EncodedPrompt(shown, _ids(tokenizer, text, special=False), notes)
-    raw = shown if len(messages) == 1 else "\n\n".join(message["content"] for message in messages)
-    notes = ("The model has no chat template: the prompt is fed as it is.",) if chat else ()
-    return EncodedPrompt(shown, _ids(tokenizer, raw, special=True), notes)
+def _agree(one: Prediction, other: Prediction, tolerance: float) -> bool:
+    """Whether two predictions come from the same distributions, as far as their choices tell.
 
-
-def _ids(tokenizer: Any, text: str, *, special: bool) -> tuple[int, ...]:
-    ids = tuple(tokenizer(text, add_special_tokens=special)["input_ids"])
-    bos = tokenizer.bos_token_id
-    while bos is not None and ids[:2] == (bos, bos):  # written in the text and added by the tokenizer
-        ids = ids[1:]
-    if not ids:
-        raise PromptError("The prompt is empty for this model's tokenizer: type some text to continue from.")
-    return ids
-
-
-def _apply_template(tokenizer: Any, messages: list[dict[str, str]]) -> tuple[str, tuple[str, ...]]:
-    from jinja2.exceptions import TemplateError
-
-    def render(chat: list[dict[str, str]]) -> str:
-        return str(tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False))
-
-    try:
-        return render(messages), ()
-    except TemplateError as error:
-        if messages[0]["role"] != "system" or len(messages) < 2:
-            raise PromptError(f"The model's chat template refuses these messages: {error}") from error
-    system, first, *rest = messages
-    merged = {"role": first["role"], "content": f"{system['content']}\n\n{first['content']}"}
-    return render([merged, *rest]), ("The model's chat template takes no system role: it leads the first message.",)
-
-
-def tokenizer_checksum(tokenizer: Any) -> str:
-    """Return a short checksum of the vocabulary: equal for tokenizers that share their ids."""
-    vocabulary = json.dumps(sorted(tokenizer.get_vocab().items(), key=lambda entry: entry[1]))
-    return hashlib.sha256(vocabulary.encode("utf-8")).hexdigest()[:16]
+    A near-tie may fall either way: two ids can both be right only if their probabilities fit into one distribution.
+    """
+    choices = zip(one.ids, other.ids, one.probabilities, other.probabilities, strict=True)
+    return all(math.isclose(p, q, rel_tol=tolerance) and (a == b or p + q <= 1 + tolerance) for a, b, p, q in choices)

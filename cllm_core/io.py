@@ -5,6 +5,8 @@ Token pieces are bytes; a piece that is valid UTF-8 is written as text, any othe
 
 import dataclasses
 import json
+import math
+import reprlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -110,7 +112,8 @@ def dumps(trajectory: Trajectory) -> str:
 
 
 def _strict_json(values: Any) -> str:
-    return json.dumps(values, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(values, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")  # half a surrogate pair stays a JSON escape
 
 
 def loads(text: str | bytes) -> Trajectory:
@@ -160,6 +163,10 @@ def parse_json(text: str | bytes) -> Any:
         raise FormatError(f"This is not UTF-8 text (byte {error.start}).") from error
     except json.JSONDecodeError as error:
         raise FormatError(f"This is not JSON: {error.msg} (line {error.lineno}, column {error.colno}).") from error
+    except FormatError:
+        raise
+    except ValueError as error:
+        raise FormatError("This JSON holds a number too long to read.") from error
     except RecursionError as error:
         raise FormatError("This JSON is nested too deeply.") from error
 
@@ -203,39 +210,56 @@ def _step_to_dict(step: Step) -> dict[str, Any]:
 def _build(data: Mapping[str, Any]) -> Trajectory:
     return Trajectory(
         config=DecodeConfig(**data["config"]),
-        model=ModelInfo(**data["model"]),
-        prompt=_typed(data["prompt"], str, "prompt"),
+        model=_model(data["model"]),
+        prompt=_text(data["prompt"], "prompt"),
         prompt_ids=_ids(data["prompt_ids"]),
         steps=tuple(_step(step) for step in data["steps"]),
         ids=_ids(data["ids"]),
         finish=data["finish"],
-        seconds=float(data["seconds"]),
+        seconds=_number(data["seconds"], "seconds"),
         pieces={int(token): piece_from_json(piece) for token, piece in data["pieces"].items()},
         special=frozenset(_ids(data["special"])),
         eos_ids=frozenset(_ids(data["eos_ids"])),
-        notes=tuple(_typed(note, str, "note") for note in data["notes"]),
+        notes=tuple(_text(note, "note") for note in data["notes"]),
     )
+
+
+def _model(data: Mapping[str, Any]) -> ModelInfo:
+    texts = {name: _text(value, name) for name, value in data.items() if name != "parameters"}
+    return ModelInfo(**texts, parameters=_count(data.get("parameters", 0), "parameters"))
 
 
 def _step(data: Mapping[str, Any]) -> Step:
     return Step(
-        start=_typed(data["start"], int, "start"),
+        start=_count(data["start"], "start"),
         draft=_ids(data["draft"]),
         state=_ids(data["state"]),
-        fixed=_typed(data["fixed"], int, "fixed"),
-        seconds=float(data["seconds"]),
-        probabilities=tuple(float(p) for p in data["probabilities"]),
-        top=tuple(tuple((_typed(token, int, "id"), float(p)) for token, p in row) for row in data["top"]),
+        fixed=_count(data["fixed"], "fixed"),
+        seconds=_number(data["seconds"], "seconds"),
+        probabilities=tuple(_number(p, "probability") for p in data["probabilities"]),
+        top=tuple(tuple((_count(token, "id"), _number(p, "probability")) for token, p in row) for row in data["top"]),
     )
 
 
 def _ids(values: Any) -> tuple[int, ...]:
-    return tuple(_typed(value, int, "id") for value in values)
+    return tuple(_count(value, "id") for value in values)
 
 
-def _typed(value: Any, kind: type, name: str) -> Any:
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise ValueError(f"{name} {value!r} is not {'a whole number' if kind is int else 'text'}")
+def _count(value: Any, name: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"{name} {reprlib.repr(value)} is not a whole number from 0")
+    return value
+
+
+def _number(value: Any, name: str) -> float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value < math.inf:
+        raise ValueError(f"{name} {reprlib.repr(value)} is not a number from 0")
+    return float(value)
+
+
+def _text(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{name} {reprlib.repr(value)} is not text")
     return value
 
 

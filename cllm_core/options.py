@@ -71,10 +71,10 @@ def _check_type(name: str, value: Any, wanted: type) -> None:
     else:
         fits = isinstance(value, wanted)
     if not fits:
-        raise ConfigError(f"{name} must be a {_TYPE_NAMES.get(wanted, wanted.__name__)}, not {value!r}.")
+        raise ConfigError(f"{name} must be {_TYPE_NAMES.get(wanted, wanted.__name__)}, not {value!r}.")
 
 
-_TYPE_NAMES = {int: "whole number", float: "finite number", str: "text", bool: "yes or no (true or false)"}
+_TYPE_NAMES = {int: "a whole number", float: "a finite number", str: "text", bool: "true or false"}
 
 
 def _check_bounds(field: dataclasses.Field[Any], value: Any) -> None:

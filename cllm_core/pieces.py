@@ -16,14 +16,14 @@ _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 def piece_table(tokenizer: Any) -> Callable[[int], bytes]:
     """Return a function from token id to its bytes. An id that the tokenizer does not know gives b""."""
     to_bytes = _plain_token_bytes(tokenizer)
+    entries = {token: text for text, token in tokenizer.get_vocab().items()}
     added = {token: str(content) for token, content in tokenizer.added_tokens_decoder.items()}
 
     @cache
     def piece(token: int) -> bytes:
         if token in added:
             return added[token].encode("utf-8")
-        text = tokenizer.convert_ids_to_tokens(token)
-        return b"" if text is None else to_bytes(text)
+        return to_bytes(entries[token]) if token in entries else b""
 
     return piece
 

@@ -12,11 +12,20 @@ import torch
 from transformers import GenerationConfig
 from transformers.generation import logits_process as library
 
+from cllm_core.errors import ModelError
 from cllm_core.lm import Prediction
 from cllm_core.types import DecodeConfig
 
 # settings of generation_config that greedy `generate` would apply and that have no meaning for every decoder here
-UNSUPPORTED = ("guidance_scale", "watermarking_config", "encoder_repetition_penalty", "encoder_no_repeat_ngram_size")
+UNSUPPORTED = (
+    "guidance_scale", "watermarking_config", "encoder_repetition_penalty", "encoder_no_repeat_ngram_size", "num_beams",
+    "stop_strings", "max_time",
+)  # fmt: skip
+
+# Scores this near to the best (a share of it: some roundings of float32) are tied with it, and the lowest id wins.
+# Equal rows of an output matrix score equally only within one matrix kernel, and a pass's width decides which kernels
+# run: without this, an exact tie breaks one way in a wide pass and another way in a narrow one.
+TIE = 2.0**-18
 
 
 class Sampler:
@@ -30,17 +39,23 @@ class Sampler:
         self._sampled = config.temperature > 0
         self._seed = config.seed
         self._observe, self._top_k = observe, config.top_k
-        self._noise = lru_cache(maxsize=64)(self._make_noise)
+        self._noise = lru_cache(maxsize=config.block_size)(self._make_noise)  # neighbouring windows share positions
 
     def choose(self, logits: torch.Tensor, ids: Sequence[int]) -> Prediction:
-        """Choose a token after each of the last w of `ids`. Shapes: logits (w, V), ids the whole context (>= w,)."""
+        """Choose a token after each of the last w of `ids`. Shapes: logits (w, V), ids the whole context (>= w,).
+
+        Raises ModelError if the scores are no numbers.
+        """
         scores = self._process(logits.float(), ids)
+        best = scores.amax(-1, keepdim=True)
+        if not best.isfinite().all():
+            raise ModelError("The model's scores are not numbers (NaN or infinite): load it with dtype float32.")
         if self._sampled:
             first = len(ids) - len(scores) + 1
             noise = torch.stack([self._noise(first + row, scores.shape[1]) for row in range(len(scores))])
             chosen = (torch.log_softmax(scores, -1) + noise.to(scores.device)).argmax(-1)
         else:
-            chosen = scores.argmax(-1)
+            chosen = (scores >= best - TIE * best.abs()).int().argmax(-1)  # argmax: the first of equal ones
         if not self._observe:
             return Prediction(tuple(chosen.tolist()))
         return self._with_probabilities(scores, chosen)
@@ -62,20 +77,30 @@ class Sampler:
     def _with_probabilities(self, scores: torch.Tensor, chosen: torch.Tensor) -> Prediction:
         total = scores.logsumexp(-1, keepdim=True)
         probabilities = (scores.gather(-1, chosen[:, None]) - total).exp()[:, 0]
-        top: tuple[tuple[tuple[int, float], ...], ...] = ()
-        if self._top_k:
-            best, best_ids = scores.topk(min(self._top_k, scores.shape[1]), -1)
-            pairs = zip(best_ids.tolist(), (best - total).exp().tolist(), strict=True)
-            top = tuple(
-                tuple((token, _short(p)) for token, p in zip(row_ids, row, strict=True)) for row_ids, row in pairs
-            )
-        return Prediction(tuple(chosen.tolist()), tuple(map(_short, probabilities.tolist())), top)
+        ids, shown = tuple(chosen.tolist()), tuple(map(_short, probabilities.tolist()))
+        if not self._top_k:
+            return Prediction(ids, shown)
+        best, best_ids = scores.topk(min(self._top_k, scores.shape[1]), -1)
+        top = tuple(
+            tuple(zip(row_ids, map(_short, row), strict=True))
+            for row_ids, row in zip(best_ids.tolist(), (best - total).exp().tolist(), strict=True)
+        )
+        if not self._sampled:
+            top = tuple(_led_by(choice, row) for choice, row in zip(zip(ids, shown, strict=True), top, strict=True))
+        return Prediction(ids, shown, top)
 
     def _make_noise(self, position: int, vocab_size: int) -> torch.Tensor:
         """Return Gumbel noise (V,) for an absolute position, the same on every device."""
         generator = torch.Generator().manual_seed((self._seed << 31) + position)
         uniform = torch.rand(vocab_size, generator=generator, dtype=torch.float64)
         return -torch.log(-torch.log(uniform.clamp(1e-300, 1 - 1e-16))).float()
+
+
+def _led_by(choice: tuple[int, float], row: tuple[tuple[int, float], ...]) -> tuple[tuple[int, float], ...]:
+    """Return the candidates with the greedy choice first: `topk` may list, or cut, tied ones in any order."""
+    if row[0][0] == choice[0]:
+        return row
+    return (choice, *(pair for pair in row if pair[0] != choice[0]))[: len(row)]
 
 
 def _short(probability: float) -> float:
@@ -104,6 +129,7 @@ def _default_processors(
     end = sorted(eos_ids)
     limit = prompt_length + config.max_new_tokens
     penalty, decay = defaults.repetition_penalty, defaults.exponential_decay_length_penalty
+    begin = prompt_length if prompt_length > 1 or defaults.forced_bos_token_id is None else prompt_length + 1
     table: list[tuple[Any, Callable[[], Any]]] = [
         (defaults.sequence_bias, lambda: library.SequenceBiasLogitsProcessor(defaults.sequence_bias)),
         (penalty not in (None, 1.0), lambda: library.RepetitionPenaltyLogitsProcessor(penalty)),
@@ -135,9 +161,7 @@ def _default_processors(
         ),
         (
             defaults.begin_suppress_tokens,
-            lambda: library.SuppressTokensAtBeginLogitsProcessor(
-                defaults.begin_suppress_tokens, prompt_length, device=device
-            ),
+            lambda: library.SuppressTokensAtBeginLogitsProcessor(defaults.begin_suppress_tokens, begin, device=device),
         ),
     ]
     return [make() for wanted, make in table if wanted]
@@ -174,5 +198,8 @@ def _changes(defaults: GenerationConfig) -> dict[str, Any]:
         "watermarking_config": (None,),
         "encoder_repetition_penalty": (None, 1.0),
         "encoder_no_repeat_ngram_size": (None, 0),
+        "num_beams": (None, 1),
+        "stop_strings": (None,),
+        "max_time": (None,),
     }
     return {name: value for name, same in neutral.items() if (value := getattr(defaults, name, None)) not in same}
