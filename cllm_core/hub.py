@@ -22,7 +22,7 @@ from cllm_core.errors import (
     UnsupportedModel,
 )
 
-_DESCRIPTION = ["*.json", "*.jinja", "*.txt", "*.model"]  # everything but weights
+_DESCRIPTION = ["*.json", "*.jinja", "*.txt", "*.model", "*.tiktoken"]  # everything but weights
 _WEIGHTS = ["*.safetensors"]
 _LEFT_OUT = ["*/*", "consolidated*"]  # other formats, and the same weights a second time
 _PICKLED = (".bin", ".pt", ".pth", ".ckpt")

