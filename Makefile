@@ -22,8 +22,8 @@ demo: $(VENV)/.installed fetch ## install, fetch the base model, start the app a
 	$(PY) app.py
 
 test: $(VENV)/.installed-dev fetch ## run every test (browser tests need Chromium)
-	@command -v chromium >/dev/null \
-		|| echo "Chromium is missing, so the browser tests will fail: install your system's chromium package."
+	@test -n "$$CLLM_CHROMIUM" || command -v chromium || command -v chromium-browser || command -v google-chrome \
+		|| echo "Chromium is missing, so the browser tests will fail: install it, or set CLLM_CHROMIUM to its path."
 	$(PY) -m pytest $(SELECT)
 
 check: $(VENV)/.installed-dev ## format, lint, types and the quick tests

@@ -11,8 +11,6 @@ from typing import Any
 from urllib.parse import unquote, urlparse
 
 import tiny
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
 
 COMMIT = "c0ffee" + "0" * 34
 
@@ -20,17 +18,8 @@ COMMIT = "c0ffee" + "0" * 34
 def write_model(folder: Path, family: str = "llama", **options: Any) -> Path:
     """Write a tiny random model with its tokenizer, as save_pretrained does."""
     tiny.make_model(family, **options).save_pretrained(folder)
-    _tokenizer().save_pretrained(folder)
+    tiny.byte_level_tokenizer().save_pretrained(folder)
     return folder
-
-
-def _tokenizer() -> PreTrainedTokenizerFast:
-    """A byte-level tokenizer without merges: one id a byte, and an end token."""
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    made = Tokenizer(models.BPE(vocab={character: token for token, character in enumerate(alphabet)}, merges=[]))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    return PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<end>")
 
 
 def write_adapter(folder: Path, base: str, *, seed: int = 1, scale: float = 0.5) -> Path:
