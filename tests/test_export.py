@@ -9,7 +9,7 @@ import worked_example
 
 from cllm_core import io
 from cllm_core.errors import ExportError, FormatError, NewerFormat
-from cllm_core.types import ModelInfo
+from cllm_core.types import ModelInfo, Step
 from visualize.export import EXPORTERS, ExportOptions, export, export_name, read_csv_cells
 from visualize.exports.files import write_whole
 
@@ -60,6 +60,48 @@ def test_json_of_unpaired_surrogate_is_valid_utf8():
     """A prompt with half a surrogate pair (JSON can carry one) made the export fail while encoding."""
     lanes = {"base_ar": worked_example.trajectory(prompt="a\ud800b")}
     assert io.loads_run(export(lanes, "json")) == lanes
+
+
+# The text, in every data format
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [b" hug ", b"\xf0\x9f", b"\xa4\x97", b"\xe6\x97", b"\xa5\xe6\x9c\xac", b" e", "\u0301".encode()],
+        [b"The", b" cat", b"s", b" sat", b" ...", b"': 'x", b" a ?", b"    indented"],
+        [b"cut inside an emoji ", b"\xf0\x9f"],
+    ],
+)
+def test_joined_cells_are_the_text(pieces):
+    """A character over several tokens must come back whole, and no space between tokens may be lost."""
+    trajectory = run_examples.autoregressive(pieces)
+    expected = b"".join(pieces).decode("utf-8", "replace")
+    assert trajectory.text == expected
+    assert json.loads(export({"base_ar": trajectory}, "json"))["lanes"]["base_ar"]["text"] == expected
+    cells = read_csv_cells(export({"base_ar": trajectory}, "csv"))
+    assert b"".join(cell.text for cell in cells).decode("utf-8", "replace") == expected
+
+
+def test_ids_come_back_as_they_were_though_encoding_the_text_would_give_others():
+    """ "a" and "b" unmerged, a lone byte and a control token: text encoded again would give other ids."""
+    pieces = {0: b"ab", 1: b"a", 2: b"b", 3: b"\xa4", 4: b"<|end|>"}
+    steps = tuple(Step(t, (), (token,), t + 1, 0.01) for t, token in enumerate((1, 2, 3, 4)))
+    model = ModelInfo(name="m", revision="abc", tokenizer="t")
+    trajectory = worked_example.trajectory(
+        steps=steps, ids=(1, 2, 3, 4), pieces=pieces, special=frozenset({4}), eos_ids=frozenset({4}), model=model
+    )
+    again = io.loads_run(export({"base_ar": trajectory}, "json"))["base_ar"]
+    assert again == trajectory
+    cells = read_csv_cells(export({"base_ar": trajectory}, "csv"))
+    assert [(cell.token_id, cell.control) for cell in cells] == [(1, False), (2, False), (3, False), (4, True)]
+
+
+def test_what_comes_after_the_end_is_marked_in_every_row():
+    run = run_examples.scripted("a b c d e", easy=1.0, block_size=16)
+    cells = read_csv_cells(export({"base_jacobi": run}, "csv"))
+    after = {cell.position for cell in cells if cell.hindsight == "after_end"}
+    assert after == set(range(len(run.ids), 16))
 
 
 # HTML

@@ -104,7 +104,7 @@ def test_browser_that_hangs_is_ended_with_all_it_started(monkeypatch, tmp_path):
     started = time.monotonic()
     with pytest.raises(ExportError, match="gave no answer in 3 seconds"):
         figure_picture(progress_figure(run_examples.lanes()), "png", seconds=3)
-    assert time.monotonic() - started < 8
+    assert time.monotonic() - started < 15
     assert not alive(int(process.read_text()))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["browser", "process"]
 

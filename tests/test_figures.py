@@ -12,6 +12,7 @@ import worked_example
 from cllm_core.errors import FormatError
 from cllm_core.metrics import summarize
 from cllm_core.types import DecodeConfig, ModelInfo, Step
+from visualize.classes import CLASS_STYLES
 from visualize.figures import (
     FIGURES,
     blocks_figure,
@@ -25,7 +26,7 @@ from visualize.figures import (
 from visualize.figures.convergence import block_shares, final_token_probabilities, output_shares
 from visualize.figures.counts import positions_per_block
 from visualize.figures.grid import EARLIER, FIRST_CLASS, GRID_CELLS
-from visualize.figures.style import LANE_STYLES, escaped, escaped_piece, lane_styles
+from visualize.figures.style import INK, LANE_STYLES, escaped, escaped_piece, lane_styles
 from visualize.themes import THEMES
 
 HOSTILE = "<img src=x onerror=alert(1)> &lt; </span> $x^2$ %{y}"
@@ -74,6 +75,33 @@ def test_themed_copy_has_a_ground_and_leaves_the_original():
     assert themed(figure, "print").layout.paper_bgcolor == "#ffffff"
     assert themed(figure, "dark").layout.font.color == THEMES["dark"].ink
     assert figure.layout.paper_bgcolor == "rgba(0, 0, 0, 0)"
+
+
+def contrast(first, second):
+    """Return the contrast ratio of two colours (WCAG 2.2)."""
+    bright, dark = sorted((luminance(first), luminance(second)), reverse=True)
+    return (bright + 0.05) / (dark + 0.05)
+
+
+def luminance(colour):
+    channels = (int(colour[index : index + 2], 16) / 255 for index in (1, 3, 5))
+    linear = (value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels)
+    return sum(weight * value for weight, value in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.mark.parametrize("name", THEMES)
+def test_every_text_of_a_picture_can_be_read_on_its_ground(name):
+    theme = THEMES[name]
+    pairs = [(text, ground) for text in (theme.ink, theme.muted) for ground in (theme.ground, theme.earlier)]
+    for kind in CLASS_STYLES:
+        ink = theme.of(kind)
+        pairs += [(theme.ink, ink.tint), (ink.sign, ink.tint)]
+    assert min(contrast(text, ground) for text, ground in pairs) >= 4.5
+
+
+def test_figures_can_be_read_on_light_and_on_dark():
+    assert min(contrast(INK, ground) for ground in ("#ffffff", "#111827", THEMES["dark"].ground)) >= 3.5
+    assert min(contrast(style.colour, "#ffffff") for style in LANE_STYLES.values()) >= 3
 
 
 def test_labels_show_markup_literally():
@@ -225,6 +253,12 @@ def test_speedup_has_a_dot_a_prompt_and_lane_but_none_for_the_baseline():
     assert dots[1].customdata[0][2] == "other tokens than one at a time"
 
 
+def test_prompt_whose_speedup_was_not_measured_has_no_dot():
+    values = comparison()
+    values["prompts"][0] = {"prompt": "x", "lanes": {"base_jacobi": {"speedup": None}}}
+    assert list(speedup_figure(values).data[0].x) == [2]
+
+
 def test_long_comparison_is_cut_with_a_notice():
     figure = speedup_figure(comparison(prompts=2_001))
     assert len(figure.data[0].x) == 2_000
@@ -237,7 +271,11 @@ def test_long_comparison_is_cut_with_a_notice():
         ([], "not a saved comparison"),
         ({"prompts": []}, "not a saved comparison"),
         ({"prompts": [{"prompt": "x"}]}, "Prompt 1 has no lanes"),
-        ({"prompts": [{"prompt": "x", "lanes": {"base_jacobi": {}}}]}, "Prompt 1, lane 'base_jacobi' has no speedup"),
+        (
+            {"prompts": [{"prompt": "x", "lanes": {"base_jacobi": {"speedup": "2x"}}}]},
+            "lane 'base_jacobi' has no usable",
+        ),
+        ({"prompts": [{"prompt": "x", "lanes": {"base_jacobi": {"speedup": None}}}]}, "has no speedup"),
     ],
 )
 def test_what_is_no_comparison_is_refused_in_one_sentence(value, says):

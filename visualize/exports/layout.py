@@ -3,11 +3,9 @@
 Knows positions and rows, no pixels and no colours.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from cllm_core.annotate import Annotation
 from cllm_core.metrics import window_size
 from cllm_core.types import Trajectory
 
@@ -38,8 +36,3 @@ def bands(trajectory: Trajectory, passes: int) -> list[Band]:
         end = max(step.start + len(step.state) for _, step in rows)
         result.append(Band(block * size, end, range(rows[0][0], rows[-1][0] + 1)))
     return result
-
-
-def classes_drawn(annotations: Sequence[Annotation], view: str) -> set[str]:
-    """Return the classes that occur in a view, for the legend."""
-    return {name for annotation in annotations for row in getattr(annotation, view) for name in row}

@@ -5,6 +5,7 @@ FIGURES has one row a figure; those of a run take its lanes, those of a comparis
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import plotly.graph_objects as go
@@ -41,7 +42,8 @@ class FigureKind:
 
 FIGURES: dict[str, FigureKind] = {
     "progress": FigureKind("Tokens fixed, by pass and by time", "run", progress_figure),
-    "states": FigureKind("Token states", "run", state_figure),
+    "states": FigureKind("Token states in hindsight", "run", state_figure),
+    "known_states": FigureKind("Token states as known then", "run", partial(state_figure, view="known")),
     "gains": FigureKind("Tokens gained per pass", "run", gains_figure),
     "blocks": FigureKind("Fast-forwarded and stationary per block", "run", blocks_figure),
     "convergence": FigureKind("Convergence", "run", convergence_figure),

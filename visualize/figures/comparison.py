@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from statistics import fmean
+from types import NoneType
 from typing import Any
 
 import plotly.graph_objects as go
@@ -16,15 +17,17 @@ MOST_PROMPTS = 2_000
 def speedup_figure(comparison: Mapping[str, Any]) -> go.Figure:
     """Return speedup over one-at-a-time decoding of the base model, a dot per prompt and lane, in the file's order.
 
-    `comparison` is {"pair", "prompts": [{"prompt", "lanes": {lane: {"speedup", "tokens_per_pass", ...}}}]}.
-    FormatError if it is not.
+    `comparison` is {"pair", "prompts": [{"prompt", "lanes": {lane: {"speedup", "tokens_per_pass", ...}}}]}; a lane
+    whose speedup was not measured (null) has no dot. FormatError if it is no comparison, or nothing was measured.
     """
     prompts = _prompts(comparison)
     shown = prompts[:MOST_PROMPTS]
-    keys = list(dict.fromkeys(key for row in shown for key in row["lanes"] if key != BASELINE))
+    measured = [(number, row, key) for number, row in enumerate(shown, 1) for key in row["lanes"] if _timed(row, key)]
+    if not measured:
+        raise FormatError("This comparison has no speedup: compare with the base_ar lane and another one.")
     figure = go.Figure()
-    for key, style in lane_styles(keys).items():
-        rows = [(number, row) for number, row in enumerate(shown, 1) if key in row["lanes"]]
+    for key, style in lane_styles(dict.fromkeys(key for _, _, key in measured)).items():
+        rows = [(number, row) for number, row, lane in measured if lane == key]
         speedups = [row["lanes"][key]["speedup"] for _, row in rows]
         figure.add_trace(
             go.Scatter(
@@ -56,9 +59,13 @@ def _prompts(comparison: Any) -> list[Any]:
         if not isinstance(lanes, Mapping) or not isinstance(row.get("prompt"), str):
             raise FormatError(f"{problem} Prompt {number} has no lanes.")
         for key, lane in lanes.items():
-            if not isinstance(lane, Mapping) or not isinstance(lane.get("speedup"), (int, float)):
-                raise FormatError(f"{problem} Prompt {number}, lane {key!r} has no speedup.")
+            if not isinstance(lane, Mapping) or not isinstance(lane.get("speedup"), (int, float, NoneType)):
+                raise FormatError(f"{problem} Prompt {number}, lane {key!r} has no usable speedup.")
     return rows
+
+
+def _timed(row: Mapping[str, Any], key: str) -> bool:
+    return key != BASELINE and row["lanes"][key].get("speedup") is not None
 
 
 def _details(lane: Mapping[str, Any]) -> tuple[str, str]:
