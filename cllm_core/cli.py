@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cllm_core.cli_train import config_arguments, run_train
 from cllm_core.errors import CllmError, ConfigError, ExportError
 from cllm_core.options import add_arguments, from_namespace
+from cllm_core.train.config import TrainConfig
 from cllm_core.types import BenchConfig, DecodeConfig
 
 if TYPE_CHECKING:
@@ -249,6 +251,7 @@ COMMANDS = {
     "decode": Command("Decode one prompt and say what it cost.", _decode_arguments, _decode),
     "compare": Command("Run prompts through the lanes of a pair.", _compare_arguments, _compare),
     "export": Command("Turn a saved run into JSON, CSV or a web page.", _export_arguments, _export),
+    "train": Command("Train a target or a consistency model.", config_arguments(TrainConfig), run_train),
     "bench": Command("Measure this machine: recorder, generate, pass time by width.", _bench_arguments, _bench),
     "fetch": Command("Get a model onto this machine.", _fetch_arguments, _fetch),
 }

@@ -1,0 +1,47 @@
+"""The training commands: collect, train, evaluate. Flags come from the config dataclasses, over a YAML or JSON file."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cllm_core.errors import FormatError
+from cllm_core.options import add_arguments, from_namespace
+
+
+def config_arguments(config: type) -> Callable[[argparse.ArgumentParser], None]:
+    """Return the function that adds the flags of a config dataclass, and --config for a file of the same settings."""
+
+    def add(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--config", type=Path, help="a YAML or JSON file of settings; flags override it")
+        add_arguments(parser, config)
+
+    return add
+
+
+def config_of(config: type, arguments: argparse.Namespace) -> Any:
+    """Build the config from its file (if one is given) and the flags; ConfigError or FormatError."""
+    return from_namespace(config, arguments, read_settings(arguments.config) if arguments.config else None)
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """Read a mapping of settings from a YAML file (JSON is YAML too); FormatError says what is wrong with it."""
+    import yaml
+
+    try:
+        settings = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise FormatError(f"Cannot read {path.name}: {error.strerror or error}.") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise FormatError(f"{path.name} is neither YAML nor JSON: {' '.join(str(error).split())}.") from error
+    if not isinstance(settings, dict) or not all(isinstance(name, str) for name in settings):
+        raise FormatError(f"{path.name} must hold settings by name, such as `steps: 600`.")
+    return settings
+
+
+def run_train(arguments: argparse.Namespace) -> None:
+    """Train a target or a consistency model."""
+    from cllm_core.train.config import TrainConfig
+    from cllm_core.train.run import train_command
+
+    train_command(config_of(TrainConfig, arguments))

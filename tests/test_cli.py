@@ -1,0 +1,130 @@
+"""The command line, run in this process on a tiny random model."""
+
+import json
+from pathlib import Path
+
+import pytest
+import tiny
+
+from cllm_core import io, models
+from cllm_core.cli import COMMANDS, main
+from cllm_core.options import option_fields
+from cllm_core.types import DecodeConfig
+
+LANE_KEYS = {
+    "ids", "text", "tokens", "passes", "tokens_per_pass", "prefill_seconds", "seconds", "tokens_per_second", "speedup",
+    "fast_forward_per_pass", "paper_fast_forward", "stationary_per_block", "paper_stationary", "equals_ar",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def tiny_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every model that a command asks for is the same tiny random one, or another where it has an adapter."""
+
+    def load(source: models.ModelSource, **options: str) -> object:
+        return tiny.loaded(tiny.model(seed=1 if source.adapter else 0))
+
+    monkeypatch.setattr(models, "load", load)
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(arguments)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_decode_writes_the_trajectory_it_prints(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = tmp_path / "run.json"
+    flags = ["--decoder", "jacobi", "--block-size", "4", "--max-new-tokens", "12", "--out", str(out)]
+    code, printed, notes = run(capsys, "decode", "--prompt", "abc", *flags)
+    trajectory = io.load(out)
+    assert code == 0
+    assert printed == trajectory.text + "\n"
+    assert (trajectory.config.block_size, len(trajectory.ids)) == (4, 12)
+    assert f"12 tokens in {len(trajectory.steps)} passes" in notes
+
+
+def test_every_decode_setting_is_a_flag_with_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["decode", "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    for field in option_fields(DecodeConfig):
+        assert "--" + field.name.replace("_", "-") in text
+        assert field.metadata["help"].split(":")[0] in text
+
+
+def test_compare_writes_every_lane_and_the_summary(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    prompts, out, saved = tmp_path / "prompts.jsonl", tmp_path / "out.json", tmp_path / "run.json"
+    prompts.write_text('{"prompt": "abc"}\n\n{"promt": "x"}\n{"id": "b", "prompt": "xyz"}\n', encoding="utf-8")
+    files = ["--prompts", str(prompts), "--json", str(out), "--save-run", str(saved)]
+    code, table, notes = run(capsys, "compare", *files, "--max-new-tokens", "8", "--block-size", "4")
+    result = json.loads(out.read_text(encoding="utf-8"))
+    assert code == 0
+    assert "line 3" in notes  # the bad row is named, the others are used
+    assert [row["prompt"] for row in result["prompts"]] == ["abc", "xyz"]
+    for row in result["prompts"]:
+        assert set(row["lanes"]) == {"base_ar", "base_jacobi"}
+        for lane in row["lanes"].values():
+            assert lane.keys() >= LANE_KEYS
+            assert lane["equals_ar"] is True
+    assert result["summary"]["base_ar"]["tokens"] == 16
+    assert result["summary"]["base_ar"]["speedup"] == 1
+    assert {"pair", "device", "dtype"} <= result.keys()
+    assert "base_jacobi" in table
+    assert list(io.load_run(saved)) == ["base_ar", "base_jacobi"]
+
+
+def test_compare_checks_a_cllm_against_its_own_model(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = models.ModelSource("bundled", "smollm2")
+    tuned = models.ModelSource("bundled", "smollm2", adapter="tuned")
+    monkeypatch.setattr(models, "find_pair", lambda name: models.ModelPair(name, name, base, tuned))
+    out = tmp_path / "out.json"
+    code, *_ = run(capsys, "compare", "--pair", "x", "--prompt", "abc", "--max-new-tokens", "8", "--json", str(out))
+    lanes = json.loads(out.read_text(encoding="utf-8"))["prompts"][0]["lanes"]
+    assert code == 0
+    assert set(lanes) == {"base_ar", "base_jacobi", "cllm_jacobi"}
+    assert lanes["cllm_jacobi"]["equals_ar"] is True  # against the CLLM's own one-at-a-time ids
+    assert lanes["cllm_jacobi"]["ids"] != lanes["base_ar"]["ids"]
+
+
+def test_export_reads_what_decode_wrote(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = tmp_path / "run.json"
+    run(capsys, "decode", "--prompt", "abc", "--max-new-tokens", "4", "--out", str(out))
+    for form in ("csv", "html"):
+        assert run(capsys, "export", str(out), "--format", form)[0] == 0
+        assert out.with_suffix("." + form).stat().st_size > 0
+    assert run(capsys, "export", str(out), "--format", "json", "--out", str(tmp_path / "again.json"))[0] == 0
+    assert list(io.load_run(tmp_path / "again.json").values()) == [io.load(out)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["decode", "--prompt", ""], "prompt is empty"),
+        (["decode", "--prompt", "x", "--block-size", "0"], "block_size must be at least 1"),
+        (["decode", "--prompt", "x", "--max-new-tokens", "0"], "max_new_tokens must be at least 1"),
+        (["decode", "--prompt", "x", "--model", "smolm2"], "did you mean smollm2"),
+        (["decode", "--prompt", "x", "--out", "/no/such/folder/run.json"], "There is no folder"),
+        (["compare", "--prompt", "x", "--pair", "smolm2"], "did you mean smollm2"),
+        (["compare", "--prompt", "x", "--cllm", "smollm2"], "--cllm needs --base"),
+        (["compare", "--prompts", "no-such-file.jsonl"], "no-such-file.jsonl"),
+        (["export", "no-such-file.json", "--format", "csv"], "no-such-file.json"),
+    ],
+)
+def test_bad_input_is_answered_in_one_sentence(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    code, printed, error = run(capsys, *arguments)
+    assert code == 1
+    assert printed == ""
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_every_command_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, command in COMMANDS.items():
+        with pytest.raises(SystemExit):
+            main([name, "--help"])
+        assert command.help in " ".join(capsys.readouterr().out.split())
