@@ -168,7 +168,7 @@ def test_second_font_draws_what_the_bundled_one_lacks():
 
 
 @pytest.mark.slow
-def test_png_too_large_is_cut_and_every_pixel_is_drawn():
+def test_png_of_a_run_too_large_is_cut():
     run = run_examples.never_early(512)
     image = picture(export({"base_jacobi": run, "cllm_jacobi": run}, "png"))
     assert image.width * image.height <= MOST_PIXELS

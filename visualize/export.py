@@ -34,7 +34,7 @@ class Exporter:
 
 def export_json(lanes: Mapping[str, Trajectory], options: ExportOptions) -> bytes:
     """Return the run as strict JSON, lossless: `cllm_core.io.loads_run` reads it back."""
-    return (dumps_run(lanes) + "\n").encode("utf-8", "backslashreplace")  # a lone surrogate becomes its JSON escape
+    return (dumps_run(lanes) + "\n").encode("utf-8")
 
 
 def export_html(lanes: Mapping[str, Trajectory], options: ExportOptions) -> bytes:

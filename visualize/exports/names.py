@@ -19,7 +19,7 @@ def export_name(lanes: Mapping[str, Trajectory], extension: str) -> str:
 
 def run_digest(lanes: Mapping[str, Trajectory]) -> str:
     """Return eight hex digits that change with any part of the run."""
-    return hashlib.sha256(dumps_run(lanes).encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return hashlib.sha256(dumps_run(lanes).encode("utf-8")).hexdigest()[:8]
 
 
 def slug(text: str, limit: int = 40) -> str:
