@@ -1,6 +1,6 @@
 """The cells of a run, one value each: what a pass predicted at a position, with its classes in both views.
 
-Tables, pictures and figures are all drawn from these.
+Tables and counts are made from these.
 """
 
 from collections.abc import Iterator
@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from cllm_core.annotate import Annotation, annotate
 from cllm_core.types import Trajectory
-
-RIGHT_CLASSES = frozenset({"settled", "fast_forwarded", "stationary", "transient"})  # equal to the final token
 
 
 @dataclass(frozen=True)
@@ -27,11 +25,6 @@ class Cell:
     known: str
     probability: float | None  # None where it was not recorded
     pass_seconds: float  # wall-clock of the whole pass, the same in each of its cells
-
-    @property
-    def right(self) -> bool:
-        """Whether the cell holds the final token of its position."""
-        return self.hindsight in RIGHT_CLASSES
 
 
 def lane_cells(key: str, trajectory: Trajectory, annotation: Annotation | None = None) -> Iterator[Cell]:

@@ -5,7 +5,8 @@ Knows no output format; each writer still escapes a label for its own.
 
 import unicodedata
 
-_STAND_INS = {" ": "␣", "\n": "⏎", "\t": "⇥", "\u00a0": "⍽", "\x7f": "␡"}
+# Few fonts have pictures of the other control characters: their code points stand for them.
+_STAND_INS = {" ": "␣", "\n": "⏎", "\t": "⇥", "\u00a0": "⍽"}
 _NO_INK = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"}  # Unicode categories
 
 
@@ -47,7 +48,5 @@ def code_point(character: str) -> str:
 def _sign(character: str, alone: bool) -> str:
     if character in _STAND_INS:
         return _STAND_INS[character]
-    if character < " ":
-        return chr(0x2400 + ord(character))
     joins = character in "\u200c\u200d" or character >= "\U000e0000"
     return code_point(character) if unicodedata.category(character) in _NO_INK and (alone or not joins) else character

@@ -29,7 +29,7 @@ class Fonts:
 
     def legible(self, text: str) -> str:
         """Return the text with every character that no font holds replaced by its code point."""
-        return "".join(character if self._file_of(character) else _name(character) for character in text)
+        return "".join(character if self._file_of(character) else code_point(character) for character in text)
 
     def parts(self, text: str, size: int) -> Iterator[tuple[Face, str]]:
         """Yield the text in runs of one font each; characters that no font holds go with the bundled one."""
@@ -52,8 +52,3 @@ def face(path: str, size: int) -> Face:
 def _draws(font: Face, character: str) -> bool:
     """Whether the font has a glyph of its own for the character: not the box that stands for all it lacks."""
     return bytes(font.getmask(character)) != bytes(font.getmask("\U0010fffe"))
-
-
-def _name(character: str) -> str:
-    picture = 0x2400 <= ord(character) <= 0x2420 or character == "␡"  # of a control character: name that one
-    return code_point((chr(ord(character) - 0x2400) if character != "␡" else "\x7f") if picture else character)
