@@ -11,8 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cllm_core.cli_export import (
+    check_writable,
+    export_arguments,
+    figure_arguments,
+    gallery_arguments,
+    run_export,
+    run_figure,
+    run_gallery,
+)
 from cllm_core.cli_train import config_arguments, run_train
-from cllm_core.errors import CllmError, ConfigError, ExportError
+from cllm_core.errors import CllmError, ConfigError
 from cllm_core.options import add_arguments, from_namespace
 from cllm_core.train.config import TrainConfig
 from cllm_core.types import BenchConfig, DecodeConfig
@@ -78,7 +87,7 @@ def _decode(arguments: argparse.Namespace) -> None:
     from cllm_core.metrics import summarize
 
     config = from_namespace(DecodeConfig, arguments)
-    _check_writable(arguments.out)
+    check_writable(arguments.out)
     loaded = models.load(models.ModelSource.parse(arguments.model), **_loading(arguments))
     prompt = sys.stdin.read() if arguments.prompt == "-" else arguments.prompt
     trajectory = decode(loaded, loaded.encode(prompt, chat=not arguments.raw), config)
@@ -115,7 +124,7 @@ def _compare(arguments: argparse.Namespace) -> None:
     from cllm_core import compare, io, models
 
     config = from_namespace(DecodeConfig, arguments)
-    _check_writable(arguments.json, arguments.save_run)
+    check_writable(arguments.json, arguments.save_run)
     pair = _pair(arguments)
     examples = _prompts(arguments)
     loaded = {"base": models.load(pair.base, **_loading(arguments))}
@@ -179,29 +188,6 @@ def _summary_table(summary: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths)) for row in rows)
 
 
-def _export_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", type=Path, help="a trajectory or run file (JSON, or JSONL with one trajectory a line)")
-    parser.add_argument("--format", required=True, help="json, csv or html")
-    parser.add_argument(
-        "--out", type=Path, help="the file to write (default: beside the run, with the format's ending)"
-    )
-    parser.add_argument("--title", default="", help="a title for formats that show one")
-
-
-def _export(arguments: argparse.Namespace) -> None:
-    from cllm_core.io import load_run
-    from visualize.export import EXPORTERS, ExportOptions, export
-
-    lanes = load_run(arguments.run)
-    data = export(lanes, arguments.format, ExportOptions(title=arguments.title))
-    out = arguments.out or arguments.run.with_suffix("." + EXPORTERS[arguments.format].extension)
-    if out.resolve() == arguments.run.resolve():
-        raise ExportError(f"{out.name} is the file that was read: name another one with --out.")
-    _check_writable(out)
-    out.write_bytes(data)
-    print(f"{out} ({len(data):,} bytes)")
-
-
 def _bench_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", default="smollm2", help="smollm2, a model folder, or a hub id (default smollm2)")
     parser.add_argument("--json", type=Path, help="write the measurements to this file")
@@ -213,7 +199,7 @@ def _bench(arguments: argparse.Namespace) -> None:
     from cllm_core import bench, models
 
     config = from_namespace(BenchConfig, arguments)
-    _check_writable(arguments.json)
+    check_writable(arguments.json)
     loaded = models.load(models.ModelSource.parse(arguments.model), **_loading(arguments))
     result = bench.bench(loaded, config, lambda line: print(line, file=sys.stderr))
     if arguments.json:
@@ -236,21 +222,12 @@ def _write_json(path: Path, value: Any) -> None:
     path.write_text(text + "\n", encoding="utf-8", newline="\n")
 
 
-def _check_writable(*paths: Path | None) -> None:
-    """Raise ExportError before any work is done if a file could not be written after it."""
-    for path in paths:
-        if path is None:
-            continue
-        if path.is_dir():
-            raise ExportError(f"{path} is a folder: name a file.")
-        if not path.absolute().parent.is_dir():
-            raise ExportError(f"There is no folder {path.absolute().parent}: make it first.")
-
-
 COMMANDS = {
     "decode": Command("Decode one prompt and say what it cost.", _decode_arguments, _decode),
     "compare": Command("Run prompts through the lanes of a pair.", _compare_arguments, _compare),
-    "export": Command("Turn a saved run into JSON, CSV or a web page.", _export_arguments, _export),
+    "export": Command("Turn a saved run into a page, picture, animation or table.", export_arguments, run_export),
+    "figure": Command("Draw a figure of a saved run or comparison.", figure_arguments, run_figure),
+    "gallery": Command("Turn a folder of saved runs into a static site.", gallery_arguments, run_gallery),
     "train": Command("Train a target or a consistency model.", config_arguments(TrainConfig), run_train),
     "bench": Command("Measure this machine: recorder, generate, pass time by width.", _bench_arguments, _bench),
     "fetch": Command("Get a model onto this machine.", _fetch_arguments, _fetch),

@@ -92,11 +92,36 @@ def test_compare_checks_a_cllm_against_its_own_model(
 def test_export_reads_what_decode_wrote(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     out = tmp_path / "run.json"
     run(capsys, "decode", "--prompt", "abc", "--max-new-tokens", "4", "--out", str(out))
-    for form in ("csv", "html"):
+    for form in ("csv", "html", "svg"):
         assert run(capsys, "export", str(out), "--format", form)[0] == 0
         assert out.with_suffix("." + form).stat().st_size > 0
     assert run(capsys, "export", str(out), "--format", "json", "--out", str(tmp_path / "again.json"))[0] == 0
     assert list(io.load_run(tmp_path / "again.json").values()) == [io.load(out)]
+
+
+def test_a_figure_is_drawn_from_a_saved_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out, figure = tmp_path / "run.json", tmp_path / "gains.html"
+    run(capsys, "decode", "--prompt", "abc", "--max-new-tokens", "4", "--out", str(out))
+    assert run(capsys, "figure", str(out), "--figure", "gains", "--out", str(figure))[0] == 0
+    assert "Tokens gained per pass" in figure.read_text(encoding="utf-8")
+
+
+def test_a_folder_of_runs_becomes_a_site(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    runs, site = tmp_path / "runs", tmp_path / "site"
+    runs.mkdir()
+    run(capsys, "decode", "--prompt", "abc", "--max-new-tokens", "4", "--out", str(runs / "one.json"))
+    assert run(capsys, "gallery", str(runs), "--out", str(site))[0] == 0
+    assert "one" in (site / "index.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("settings", ["steps: 5\nunknown: 1\n", "- 1\n", "steps: [\n", "steps: many\n"])
+def test_a_bad_settings_file_is_answered_in_one_sentence(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, settings: str
+) -> None:
+    path = tmp_path / "settings.yaml"
+    path.write_text(settings, encoding="utf-8")
+    code, _, error = run(capsys, "train", "--config", str(path), "--out", str(tmp_path / "out"))
+    assert (code, error.count("\n")) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +135,14 @@ def test_export_reads_what_decode_wrote(capsys: pytest.CaptureFixture[str], tmp_
         (["compare", "--prompt", "x", "--pair", "smolm2"], "did you mean smollm2"),
         (["compare", "--prompt", "x", "--cllm", "smollm2"], "--cllm needs --base"),
         (["compare", "--prompts", "no-such-file.jsonl"], "no-such-file.jsonl"),
-        (["export", "no-such-file.json", "--format", "csv"], "no-such-file.json"),
+        (["export", "no-such-file.json", "--format", "csv"], "cannot be read"),
+        (["figure", "no-such-file.json", "--out", "x.html"], "cannot be read"),
+        (["figure", "no-such-file.json", "--figure", "speedup", "--out", "x.html"], "no-such-file.json"),
+        (["figure", "no-such-file.json", "--figure", "speed", "--out", "x.html"], "no figure 'speed'"),
+        (["figure", "no-such-file.json", "--out", "x.bmp"], "x.bmp"),
+        (["gallery", "no-such-folder", "--out", "site"], "no-such-folder"),
+        (["train", "--steps", "0"], "steps must be at least 1"),
+        (["train", "--config", "no-such-file.yaml"], "no-such-file.yaml"),
     ],
 )
 def test_bad_input_is_answered_in_one_sentence(

@@ -1,0 +1,107 @@
+"""The commands that turn saved runs into files: export, figure, gallery. They need no model and load no torch."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from cllm_core.errors import ExportError, FormatError
+from cllm_core.options import add_arguments, from_namespace
+from visualize.exports.options import ExportOptions
+
+
+def export_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of `export`."""
+    parser.add_argument("run", type=Path, help="a saved run or trajectory (JSON, or JSONL with one a line)")
+    parser.add_argument("--format", required=True, help="json, csv, html, svg, png, gif or figures")
+    parser.add_argument(
+        "--out", type=Path, help="the file to write (default: beside the run, with the format's ending)"
+    )
+    add_arguments(parser, ExportOptions)
+
+
+def run_export(arguments: argparse.Namespace) -> None:
+    """Write a saved run in another format."""
+    from visualize.export import EXPORTERS, export
+    from visualize.load import load_file
+
+    options = from_namespace(ExportOptions, arguments)
+    data = export(load_file(arguments.run).lanes, arguments.format, options)
+    out = arguments.out or arguments.run.with_suffix("." + EXPORTERS[arguments.format].extension)
+    if out.resolve() == arguments.run.resolve():
+        raise ExportError(f"{out.name} is the file that was read: name another one with --out.")
+    _write(out, data)
+
+
+def figure_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of `figure`."""
+    parser.add_argument("source", type=Path, help="a saved run, or (for speedup) what `compare --json` wrote")
+    parser.add_argument("--figure", default="progress", help="progress, states, known_states, gains, blocks, ...")
+    parser.add_argument("--out", type=Path, required=True, help="the file to write: .html, .png or .svg")
+    parser.add_argument("--theme", choices=("light", "dark", "print"), default="print", help="colours (default print)")
+
+
+def run_figure(arguments: argparse.Namespace) -> None:
+    """Draw one Plotly figure into an HTML page or, with Kaleido and Chrome, a picture."""
+    from visualize.exports.plotly_files import figure_picture, figures_page
+    from visualize.figures import FIGURES
+
+    if arguments.figure not in FIGURES:
+        raise ExportError(f"There is no figure {arguments.figure!r}: choose one of {', '.join(FIGURES)}.")
+    kind = FIGURES[arguments.figure]
+    ending = arguments.out.suffix.lower().lstrip(".")
+    if ending not in ("html", "png", "svg"):
+        raise ExportError(f"{arguments.out.name} has no ending that says how to draw it: use .html, .png or .svg.")
+    figure = kind.draw(_source(arguments.source, kind.source))
+    if ending == "html":
+        _write(arguments.out, figures_page([figure], kind.label, arguments.theme))
+    else:
+        _write(arguments.out, figure_picture(figure, ending, arguments.theme))
+
+
+def gallery_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of `gallery`."""
+    parser.add_argument("folder", type=Path, help="a folder of saved runs")
+    parser.add_argument("--out", type=Path, required=True, help="the folder of the site")
+    parser.add_argument("--title", default="", help="the site's title")
+
+
+def run_gallery(arguments: argparse.Namespace) -> None:
+    """Turn a folder of saved runs into a static site."""
+    from visualize.exports.gallery import TITLE, build_gallery
+
+    pages = build_gallery(arguments.folder, arguments.out, arguments.title or TITLE)
+    print(f"{arguments.out / 'index.html'} ({len(pages)} runs)")
+
+
+def _source(path: Path, kind: str) -> Any:
+    from visualize.load import load_file
+
+    if kind == "run":
+        return load_file(path).lanes
+    try:
+        comparison = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise FormatError(f"Cannot read {path.name} as a comparison: {error}.") from error
+    if not isinstance(comparison, dict) or "prompts" not in comparison:
+        raise FormatError(f"{path.name} is not a comparison: make one with `compare --json`.")
+    return comparison
+
+
+def _write(path: Path, data: bytes) -> None:
+    from visualize.exports.files import write_whole
+
+    check_writable(path)
+    write_whole(path, data)
+    print(f"{path} ({len(data):,} bytes)")
+
+
+def check_writable(*paths: Path | None) -> None:
+    """Raise ExportError, before any work is done, if a file could not be written after it."""
+    for path in paths:
+        if path is None:
+            continue
+        if path.is_dir():
+            raise ExportError(f"{path} is a folder: name a file.")
+        if not path.absolute().parent.is_dir():
+            raise ExportError(f"There is no folder {path.absolute().parent}: make it first.")
