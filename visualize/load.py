@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cllm_core.errors import FormatError, NewerFormat
-from cllm_core.io import dumps_run, parse_json, run_from_dict
+from cllm_core.io import parse_json, run_from_dict
 from cllm_core.types import Trajectory
 
 MOST_BYTES = 50_000_000
@@ -95,12 +95,7 @@ def _one_prompt(found: list[tuple[str, Trajectory]], problems: list[str]) -> Loa
         )
     if len(same) > MOST_LANES:
         notes.append(f"The first {MOST_LANES} of {len(same)} lanes are shown.")
-    lanes = dict(_unique(same[:MOST_LANES]))
-    try:
-        dumps_run(lanes).encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise FormatError("The file is damaged: its text holds half a character.") from error
-    return LoadedRun(lanes, tuple(notes))
+    return LoadedRun(dict(_unique(same[:MOST_LANES])), tuple(notes))
 
 
 def _unique(found: list[tuple[str, Trajectory]]) -> Iterator[tuple[str, Trajectory]]:

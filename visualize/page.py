@@ -47,6 +47,7 @@ def payload_json(props: PlayerProps) -> str:
     JSON: a number that is not finite raises ValueError.
     """
     text = json.dumps(props, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")  # half a surrogate pair stays a JSON escape
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 

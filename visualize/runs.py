@@ -178,6 +178,11 @@ class Registry:
         """Return the run, or None if it has ended."""
         return None if identity is None else self._runs.get(identity)
 
+    def ahead(self, identity: str) -> int:
+        """Return how many runs were asked for earlier and have not ended."""
+        with self._lock:
+            return list(self._runs).index(identity) if identity in self._runs else 0
+
     def drop(self, identity: str) -> None:
         """Stop a run if it is still at work, and forget it."""
         with self._lock:

@@ -26,7 +26,7 @@ def build_ui(settings: AppSettings) -> gr.Blocks:
         with gr.Tabs(elem_id="tabs"):
             for name, build in TABS:
                 with gr.Tab(name):
-                    build(settings)
+                    build(settings, blocks)
         with gr.Accordion("What am I looking at?", open=False, elem_id="about"):
             gr.Markdown(ABOUT)
         blocks.unload(_closed)

@@ -27,6 +27,7 @@ fewer passes can still be slower. *Fast-forward / pass* is how many tokens becam
 included; *stationary / block* counts each position once. *Same ids* says *yes* only where both runs were made and
 compared; the *margin* tells how close the two best candidates were where they differ.
 
-**Settings.** *Window*: with *block*, a new block starts when the old one is fixed (the paper's decoder); with *sliding*,
-the window is refilled after every pass, so it never shrinks. *Draft init* is the first guess for new positions.
+**Settings.** *Window*: with *block*, a new block starts when the old one is fixed (the paper's decoder); with
+*sliding*, the window is refilled after every pass, so it never shrinks. *Draft init* is the first guess for new
+positions.
 """

@@ -14,7 +14,7 @@ from cllm_core.errors import CllmError, PromptError
 from cllm_core.tasks.prompts import MAX_CHARS
 from cllm_core.types import DecodeConfig
 from visualize.labels import one_line
-from visualize.live import follow, status
+from visualize.live import Status, follow, status
 from visualize.load import bundled_runs, load_file
 from visualize.player import TrajectoryPlayer
 from visualize.results import COLUMNS, DOWNLOADS, View, headline, view_of
@@ -47,12 +47,13 @@ class Results:
         return [self.status, self.player, self.table, self.figure, *self.downloads]
 
 
-def compare_tab(settings: AppSettings) -> None:
-    """Build the tab in the current context."""
+def compare_tab(settings: AppSettings, blocks: gr.Blocks) -> None:
+    """Build the tab in the current context of the page `blocks`."""
     traces = bundled_runs()
+    opening = _opening_view(traces)
     with gr.Row(elem_id="compare"):
         with gr.Column(scale=0, min_width=330, elem_id="form"):
-            form = build_form(settings)
+            form = build_form(settings, opening.props["prompt"] if opening and opening.props else "")
             with gr.Accordion("Recorded runs", open=False, elem_id="recorded"):
                 trace = gr.Dropdown(
                     list(traces), value=None, label="Recorded with this app", visible=bool(traces), elem_id="trace"
@@ -61,7 +62,8 @@ def compare_tab(settings: AppSettings) -> None:
                     "Open a trajectory file …", file_types=[".json", ".jsonl"], size="sm", elem_id="upload"
                 )
         with gr.Column(scale=1, min_width=320, elem_id="results"):
-            results = _build_results(_opening_view(traces))
+            results = _build_results(opening)
+    blocks.load(partial(refreshed_pairs, settings), None, form.pair, **_QUIET)
     _wire_form(form, settings)
     _wire_run(form, results, settings)
     upload.upload(open_file, upload, results.outputs, show_progress="hidden", api_visibility="private")
@@ -135,17 +137,25 @@ def _wire_form(form: Form, settings: AppSettings) -> None:
 
 def _wire_run(form: Form, results: Results, settings: AppSettings) -> None:
     run_id = gr.State(None)
+    waiting = gr.Timer(0.5, active=False)
     buttons = [form.run, form.stop]
 
-    def begin(request: gr.Request, *values: Any) -> tuple[Any, ...]:
+    def begin(request: gr.Request, current: str | None, *values: Any) -> tuple[Any, ...]:
+        if RUNS.get(current) is not None:  # Shift+Enter in the prompt while a run is under way
+            return tuple(gr.skip() for _ in range(5))
         try:
             run = Run(request_from(settings, *values), owner=request.session_hash or "")
         except CllmError as error:
-            return None, status_json(status("error", str(error))), *_buttons(_IDLE)
-        return RUNS.add(run), status_json(status("busy", "In the queue …")), *_buttons(_BUSY)
+            return None, status_json(status("error", str(error))), gr.skip(), *_buttons(_IDLE)
+        RUNS.add(run)
+        return run.id, status_json(_place(run)), gr.Timer(active=True), *_buttons(_BUSY)
 
     started = gr.on(
-        [form.run.click, form.prompt.submit], begin, form.inputs, [run_id, results.status, *buttons], **_QUIET
+        [form.run.click, form.prompt.submit],
+        begin,
+        [run_id, *form.inputs],
+        [run_id, results.status, waiting, *buttons],
+        **_QUIET,
     )
     decoded = started.then(
         decode,
@@ -153,10 +163,10 @@ def _wire_run(form: Form, results: Results, settings: AppSettings) -> None:
         results.outputs,
         concurrency_id=MODEL_QUEUE,
         concurrency_limit=1,
-        show_progress="minimal",
-        show_progress_on=results.status,
+        show_progress="hidden",
         api_visibility="private",
     )
+    waiting.tick(queue_place, run_id, [results.status, waiting], **_QUIET)
     decoded.then(lambda: _buttons(_IDLE), None, buttons, **_QUIET)
     form.stop.click(stop, run_id, [results.status, *buttons], **_QUIET)
 
@@ -174,6 +184,8 @@ def request_from(
         raise PromptError("The prompt is empty: type some text, or choose an example.")
     if len(prompt) > MAX_CHARS:
         raise PromptError(f"The prompt has {len(prompt):,} characters and the limit is {MAX_CHARS:,}: shorten it.")
+    if any("\ud800" <= character <= "\udfff" for character in prompt):
+        raise PromptError("The prompt holds half a character: delete it and type it again.")
     values = dict(zip(OPTIONS, options, strict=True))
     config = options_from(DecodeConfig, values)
     if config.max_new_tokens > settings.max_new_tokens:
@@ -186,6 +198,21 @@ def request_from(
         device=settings.device,
         dtype=settings.dtype,
     )
+
+
+def _place(run: Run) -> Status:
+    ahead = RUNS.ahead(run.id)
+    return status(
+        "busy", f"In the queue: {ahead} run{'s' if ahead > 1 else ''} ahead of yours." if ahead else "Starting …"
+    )
+
+
+def queue_place(identity: str | None) -> tuple[Any, ...]:
+    """Say how many runs are ahead of one that waits; once it has begun, its own status takes over."""
+    run = RUNS.get(identity)
+    if run is None or run.began is not None:
+        return gr.skip(), gr.Timer(active=False)
+    return status_json(_place(run)), gr.skip()
 
 
 def decode(identity: str | None) -> Iterator[tuple[Any, ...]]:

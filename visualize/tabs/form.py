@@ -50,14 +50,13 @@ def pair_choices(settings: AppSettings) -> list[tuple[str, str]]:
     return [*choices, ("Your own models …", OWN_MODELS)] if settings.own_models else choices
 
 
-def build_form(settings: AppSettings) -> Form:
-    """Lay the widgets out in the current column, the first pair chosen."""
+def build_form(settings: AppSettings, opening_prompt: str = "") -> Form:
+    """Lay the widgets out in the current column, the first pair chosen, with the opening run's prompt if it fits it."""
     pairs = settings.pairs()
     first = next(iter(pairs.values()), None)
     examples = list(first.examples) if first else []
-    prompt = gr.Textbox(
-        examples[0] if examples else "", label="Prompt", lines=4, max_lines=12, max_length=MAX_CHARS, elem_id="prompt"
-    )
+    text = opening_prompt if opening_prompt in examples else "".join(examples[:1])
+    prompt = gr.Textbox(text, label="Prompt", lines=4, max_lines=12, max_length=MAX_CHARS, elem_id="prompt")
     dataset = gr.Dataset(
         label="Examples", components=[prompt], samples=[[example] for example in examples], elem_id="examples"
     )
