@@ -5,7 +5,6 @@ Token pieces are bytes; a piece that is valid UTF-8 is written as text, any othe
 
 import dataclasses
 import json
-import math
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ from cllm_core.types import FINISHES, DecodeConfig, ModelInfo, Step, Trajectory
 SCHEMA = "cllm-trajectory"
 RUN_SCHEMA = "cllm-run"
 VERSION = 1  # of both schemas
+_LARGEST = 1e12  # of seconds and probabilities: with larger ones, sums and milliseconds overflow
 
 
 def to_dict(trajectory: Trajectory) -> dict[str, Any]:
@@ -252,8 +252,8 @@ def _count(value: Any, name: str) -> int:
 
 
 def _number(value: Any, name: str) -> float:
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value < math.inf:
-        raise ValueError(f"{name} {reprlib.repr(value)} is not a number from 0")
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= _LARGEST:
+        raise ValueError(f"{name} {reprlib.repr(value)} is not a number from 0 to {_LARGEST:g}")
     return float(value)
 
 

@@ -205,6 +205,13 @@ def test_a_file_that_is_no_trajectory_is_refused_in_a_sentence(data: bytes, mess
         read_lanes(data)
 
 
+def test_numbers_that_would_overflow_the_view_are_refused():
+    """1e308 seconds is a finite number of JSON; its milliseconds are not, and the page could not be sent."""
+    text = dumps_run(run_examples.lanes()).replace('"seconds":0.01', '"seconds":1e308', 1)
+    with pytest.raises(FormatError, match="1e\\+308 is not a number from 0 to"):
+        read_lanes(text.encode())
+
+
 def test_a_newer_file_asks_for_an_update():
     with pytest.raises(NewerFormat, match="update"):
         read_lanes(b'{"schema": "cllm-run", "version": 99, "lanes": {}}')
