@@ -47,6 +47,7 @@ class Task(Protocol):
     splits: tuple[str, ...]
     stop_strings: tuple[str, ...]  # a base model that has answered goes on with one of these
     max_new_tokens: int  # enough for nearly every gold answer
+    notes: tuple[str, ...]  # what a reader of its results should know, one sentence each
 
     def load(self, split: str, *, data: Path | None = None, limit: int | None = None, seed: int = 0) -> list[Example]:
         """Return the examples of a split: all in their own order, or a sample of `limit` drawn with `seed`.

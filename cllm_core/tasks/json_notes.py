@@ -28,6 +28,7 @@ class JsonNotes:
     splits: tuple[str, ...] = tuple(SIZES)
     stop_strings: tuple[str, ...] = ("\nNote:",)
     max_new_tokens = 160
+    notes: tuple[str, ...] = ("Notes and records are generated; test and unseen share nothing open with train.",)
 
     def load(self, split: str, *, data: Path | None = None, limit: int | None = None, seed: int = 0) -> list[Example]:
         check_split(self, split)

@@ -81,6 +81,7 @@ class Prompts:
     splits: tuple[str, ...] = ("train", "dev", "test", "unseen")  # the file is whatever the user says it is
     stop_strings: tuple[str, ...] = ()
     max_new_tokens = 256
+    notes: tuple[str, ...] = ()
 
     def load(self, split: str, *, data: Path | None = None, limit: int | None = None, seed: int = 0) -> list[Example]:
         check_split(self, split)

@@ -34,6 +34,11 @@ class Spider:
         if schema not in SCHEMAS:
             raise TaskError(f"schema must be {' or '.join(SCHEMAS)}, not {schema!r}.")
         self.schema = schema
+        shown = {"needed": "The prompt shows only the tables that the gold query reads, which makes the task easier."}
+        self.notes: tuple[str, ...] = (
+            "Queries are run on databases generated from the schemas, not on Spider's own rows.",
+            shown.get(schema, "The prompt shows all tables; wide ones are cut."),
+        )
         self.max_schema_chars = max_schema_chars
 
     def load(self, split: str, *, data: Path | None = None, limit: int | None = None, seed: int = 0) -> list[Example]:

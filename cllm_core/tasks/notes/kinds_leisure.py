@@ -189,7 +189,7 @@ CONCERT = Kind(
                 }
             ),
             "{0}|{0} already|{0} I hear|as of today {0}",
-            "It is {0}.|Right now: {0}.|The box office says {0}.|Status: {0}.",
+            "News: {0}.|Right now: {0}.|The box office says {0}.|Status: {0}.",
         ),
     ),
 )

@@ -59,7 +59,7 @@ ORDER = Kind(
                 }
             ),
             "{0}|{0} as of now|status: {0}|so far {0}",
-            "Status: {0}.|As for payment, {0}.|It is {0}.|On the money side, {0}.",
+            "Status: {0}.|As for payment, {0}.|Payment: {0}.|On the money side, {0}.",
         ),
         facet(
             "colour",

@@ -11,6 +11,7 @@ from cllm_core.tasks.notes.values import (
     code,
     count,
     day,
+    made,
     measure,
     money,
     number,
@@ -56,7 +57,7 @@ FLIGHT = Kind(
         ),
         facet(
             "seat",
-            code("##@"),
+            made(lambda rng: f"{rng.randint(1, 42)}{rng.choice('ABCDEFHJK')}"),
             "seat {0}|in seat {0}|sitting in {0}|seat no. {0}|place {0}",
             "The seat is {0}.|Seat {0} is reserved.|Assigned seat: {0}.|We picked seat {0}.",
         ),
@@ -123,8 +124,8 @@ HOTEL = Kind(
                     False: ("without breakfast", "breakfast not included", "no breakfast", "breakfast costs extra"),
                 }
             ),
-            "{0}|booked {0}|{0} this time|that means {0}",
-            "The booking is {0}.|As agreed, {0}.|Note: {0}.|To be clear, {0}.",
+            "{0}|and {0}|{0} this time|that means {0}",
+            "Meals: {0}.|As agreed, {0}.|Note: {0}.|To be clear, {0}.",
         ),
     ),
 )

@@ -1,0 +1,64 @@
+"""HumanEval (Chen et al. 2021): the head of a Python function in, its body out; checked by running its tests."""
+
+import re
+from pathlib import Path
+
+from cllm_core.tasks.base import Example, check_split, cut_at, find_file, hub_rows, read_rows, sample
+from cllm_core.tasks.sandbox import run_program
+
+FIELDS = ("task_id", "prompt", "entry_point", "canonical_solution", "test")
+
+
+class HumanEval:
+    """Python completion. Tests run model-written code, so they are off unless `allow_execution` is given."""
+
+    name = "humaneval"
+    title = "Python completion (HumanEval)"
+    licence = "MIT"
+    source = "openai/human-eval; hub: openai/openai_humaneval"
+    splits: tuple[str, ...] = ("test",)
+    stop_strings: tuple[str, ...] = ("\nclass ", "\ndef ", "\n#", "\nif ", "\nprint(", "\n@", "\nassert ", "\n```")
+    max_new_tokens = 384
+
+    def __init__(self, allow_execution: bool = False) -> None:
+        self.allow_execution = allow_execution
+        self.notes: tuple[str, ...] = (
+            ()
+            if allow_execution
+            else ("Answers are not checked: that would run code written by a model; ask for it by allow_execution.",)
+        )
+
+    def load(self, split: str, *, data: Path | None = None, limit: int | None = None, seed: int = 0) -> list[Example]:
+        check_split(self, split)
+        if data is None:
+            rows = hub_rows(self.name, "openai/openai_humaneval", split)
+        else:
+            rows = read_rows(find_file(self.name, data, "HumanEval.jsonl.gz", "HumanEval.jsonl"), FIELDS)
+        examples = [
+            Example(
+                row["task_id"],
+                row["prompt"],
+                answer=row["canonical_solution"],
+                meta={"entry_point": row["entry_point"], "test": row["test"]},
+            )
+            for row in rows
+        ]
+        return sample(examples, limit, seed)
+
+    def program(self, example: Example, text: str) -> str:
+        """Return the program that checks an answer: the function, its tests, and the call of the tests.
+
+        An answer that gives the whole function again (in a code block, or by itself) is taken as it is.
+        """
+        entry = example.meta["entry_point"]
+        block = re.search(r"```(?:python)?\n(.*?)(?:```|\Z)", text, re.DOTALL)
+        code = block[1] if block else text
+        whole = re.search(rf"^def {re.escape(entry)}\b", code, re.MULTILINE)
+        body = f"    pass\n\n{code}" if whole else cut_at(code, self.stop_strings)
+        return f"{example.prompt}{body}\n{example.meta['test']}\ncheck({entry})\n"
+
+    def check(self, example: Example, text: str) -> dict[str, float]:
+        """Return pass_at_1, or nothing where running code was not allowed."""
+        if not self.allow_execution:
+            return {}
+        return {"pass_at_1": float(run_program(self.program(example, text)).passed)}
