@@ -80,7 +80,13 @@ def test_the_payload_is_safe_inside_a_script_element() -> None:
     assert json.loads(text) == json.loads(json.dumps(player_cases.golden_props()))
 
 
-def test_the_page_needs_no_gradio_and_no_network() -> None:
+def test_the_script_and_the_style_cannot_end_their_own_element() -> None:
+    for source in (page.player_script(), page.player_style()):
+        assert "</" not in source
+        assert "<!--" not in source
+
+
+def test_the_page_names_no_address_and_forbids_requests() -> None:
     html = page.standalone_page(player_cases.golden_props(), player_cases.TITLE)
     assert "Content-Security-Policy" in html
     assert "default-src 'none'" in html

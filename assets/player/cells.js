@@ -55,7 +55,7 @@ function historyOf(lane, position, view, upTo) {
 function passSentence(lane, k) {
   const { d, ms } = lane.passes[k - 1];
   const gained = lane.fixed[k] - lane.fixed[k - 1];
-  const fed = d.length === 1 ? "1 guess" : `${d.length} guesses`;
+  const fed = d.length === 0 ? "no guess" : d.length === 1 ? "1 guess" : `${d.length} guesses`;
   const what = gained === 1 ? "1 token" : `${gained} tokens`;
   return `Pass ${k} was fed ${fed}, took ${Math.round(ms)} ms and fixed ${what}.`;
 }
@@ -64,7 +64,12 @@ function passSentence(lane, k) {
 function whyClass(lane, t, position, letter) {
   if (t === 0) return "A guess made before the first pass: nothing is known of it yet.";
   const reasons = {
-    F: whyFixed, D: whyDraft, s: whySettled, f: whyForwarded, k: whyStationary, t: whyTransient,
+    F: whyFixed,
+    D: whyDraft,
+    s: whySettled,
+    f: whyForwarded,
+    k: whyStationary,
+    t: whyTransient,
     w: () => "It is not the token that the output has here.",
     e: () => "It lies past the end of the output, so it is counted nowhere.",
     u: () => "The run was stopped before this position was fixed, so nobody can say what belongs here.",
@@ -74,7 +79,8 @@ function whyClass(lane, t, position, letter) {
 
 function whyFixed(lane, t, position) {
   const start = lane.fixed[t - 1];
-  if (position === start) return "Everything before it was fixed already, so this is the model's own next token: it is final.";
+  if (position === start)
+    return "Everything before it was fixed already, so this is the model's own next token: it is final.";
   return `The guesses at ${positions(start, position - 1)} came out as they went in, so this prediction rests on final tokens only.`;
 }
 

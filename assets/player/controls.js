@@ -3,24 +3,58 @@
 class Toolbar {
   /** `act`: toggle(), step(direction), block(direction), to("start" | "end"), seek(cursor), set(name, value), help(). */
   constructor(act) {
-    const button = (name, label, onclick) => el("button", { type: "button", class: "cp-button", "aria-label": label, title: label, onclick }, icon(name));
+    const button = (name, label, onclick) =>
+      el("button", { type: "button", class: "cp-button", "aria-label": label, title: label, onclick }, icon(name));
     this.play = button("play", "Play", () => act.toggle());
     this.play.classList.add("cp-play");
-    this.range = el("input", { type: "range", class: "cp-range", min: "0", step: "any", "aria-label": "Position in the run",
-      oninput: () => act.seek(Number(this.range.value)) });
-    this.readout = el("output", { class: "cp-readout" });
-    const transport = el("div", { class: "cp-transport", role: "group", "aria-label": "Playback" },
-      button("start", "To the start", () => act.to("start")), button("backBlock", "Block before", () => act.block(-1)),
-      button("back", "Step back", () => act.step(-1)), this.play, button("next", "Step forward", () => act.step(1)),
-      button("nextBlock", "Next block", () => act.block(1)), button("end", "To the end", () => act.to("end")));
-    this.speed = el("select", { class: "cp-select", "aria-label": "Speed", onchange: () => act.set("speed", Number(this.speed.value)) },
-      ...SPEEDS.map((speed) => el("option", { value: speed, text: `${speed}×` })));
+    this.range = el("input", {
+      type: "range",
+      class: "cp-range",
+      min: "0",
+      step: "any",
+      "aria-label": "Position in the run",
+      oninput: () => act.seek(Number(this.range.value)),
+    });
+    this.readout = el("span", { class: "cp-readout" });
+    const transport = el(
+      "div",
+      { class: "cp-transport", role: "group", "aria-label": "Playback" },
+      button("start", "To the start", () => act.to("start")),
+      button("backBlock", "Block before", () => act.block(-1)),
+      button("back", "Step back", () => act.step(-1)),
+      this.play,
+      button("next", "Step forward", () => act.step(1)),
+      button("nextBlock", "Next block", () => act.block(1)),
+      button("end", "To the end", () => act.to("end")),
+    );
+    this.speed = el(
+      "select",
+      { class: "cp-select", "aria-label": "Speed", onchange: () => act.set("speed", Number(this.speed.value)) },
+      ...SPEEDS.map((speed) => el("option", { value: speed, text: `${speed}×` })),
+    );
     this.clock = segmented("Clock", CLOCKS, (key) => act.set("clock", key));
     this.view = segmented("View", VIEWS, (key) => act.set("view", key));
-    const help = el("button", { type: "button", class: "cp-button", "aria-label": "Help", title: "Keys (?)", text: "?", onclick: () => act.help() });
-    this.node = el("div", { class: "cp-toolbar" },
+    const help = el("button", {
+      type: "button",
+      class: "cp-button",
+      "aria-label": "Help",
+      title: "Keys (?)",
+      text: "?",
+      onclick: () => act.help(),
+    });
+    this.node = el(
+      "div",
+      { class: "cp-toolbar" },
       el("div", { class: "cp-line" }, transport, this.range, this.readout),
-      el("div", { class: "cp-line" }, this.clock.node, this.view.node, el("label", { class: "cp-label" }, "Speed ", this.speed), help));
+      el(
+        "div",
+        { class: "cp-line" },
+        this.clock.node,
+        this.view.node,
+        el("label", { class: "cp-label" }, "Speed ", this.speed),
+        help,
+      ),
+    );
   }
 
   draw({ playing, clock, view, speed, cursor }, end) {
@@ -32,7 +66,6 @@ class Toolbar {
     }
     this.range.max = String(end);
     this.range.value = String(cursor);
-    this.range.style.setProperty("--cp-share", end > 0 ? cursor / end : 0);
     const readout = clock === "pass" ? `pass ${Math.floor(cursor)} of ${end}` : `${seconds(cursor)} of ${seconds(end)}`;
     setText(this.readout, readout);
     this.range.setAttribute("aria-valuetext", readout);
@@ -47,9 +80,15 @@ let groups = 0; // radio groups need a name of their own, whatever else is on th
 
 function segmented(label, choices, onchoose) {
   const name = `cllm-player-${++groups}`;
-  const inputs = choices.map(({ key }) => el("input", { type: "radio", name, value: key, onchange: () => onchoose(key) }));
-  const node = el("fieldset", { class: "cp-segmented" }, el("legend", { text: label }),
-    ...choices.map((choice, index) => el("label", {}, inputs[index], el("span", { text: choice.label }))));
+  const inputs = choices.map(({ key }) =>
+    el("input", { type: "radio", name, value: key, onchange: () => onchoose(key) }),
+  );
+  const node = el(
+    "fieldset",
+    { class: "cp-segmented" },
+    el("legend", { text: label }),
+    ...choices.map((choice, index) => el("label", {}, inputs[index], el("span", { text: choice.label }))),
+  );
   return { node, set: (key) => inputs.forEach((input) => (input.checked = input.value === key)) };
 }
 
@@ -57,12 +96,26 @@ function segmented(label, choices, onchoose) {
 function legend(view, letters, off, toggle) {
   const chips = letters.map((letter) => {
     const { name, label, glyph } = CLASSES[letter];
-    return el("button", { type: "button", class: `cp-chip cp-is-${name}`, "aria-pressed": String(!off.has(letter)), "data-letter": letter,
-      title: "Hide or show this class", onclick: () => toggle(letter) }, el("i", { "aria-hidden": "true", text: glyph }), ` ${label}`);
+    return el(
+      "button",
+      {
+        type: "button",
+        class: `cp-chip cp-is-${name}`,
+        "aria-pressed": String(!off.has(letter)),
+        "data-letter": letter,
+        title: "Hide or show this class",
+        onclick: () => toggle(letter),
+      },
+      el("i", { "aria-hidden": "true", text: glyph }),
+      ` ${label}`,
+    );
   });
   const marks = [el("span", { class: "cp-key cp-key-frontier", text: "fixed frontier" })];
   if (view === "hindsight") {
-    marks.push(el("span", { class: "cp-key cp-key-correct", text: "correct frontier" }), el("span", { class: "cp-key cp-key-corrected", text: "corrected" }));
+    marks.push(
+      el("span", { class: "cp-key cp-key-correct", text: "correct frontier" }),
+      el("span", { class: "cp-key cp-key-corrected", text: "corrected" }),
+    );
   }
   return [...chips, ...marks];
 }
@@ -70,12 +123,24 @@ function legend(view, letters, off, toggle) {
 /** The letters that a lane's legend shows: the rare ones only where they occur. */
 function legendLetters(lane, view) {
   const { letters } = VIEWS.find((each) => each.key === view);
-  return letters.filter((letter) => !RARE_LETTERS.includes(letter) || lane.passes.some((pass) => pass.h.includes(letter)));
+  return letters.filter(
+    (letter) => !RARE_LETTERS.includes(letter) || lane.passes.some((pass) => pass.h.includes(letter)),
+  );
 }
 
 function helpDialog() {
-  const close = el("button", { type: "button", class: "cp-button cp-close", text: "Close", onclick: () => node.close() });
-  const node = el("dialog", { class: "cp-help", "aria-label": "Keys" }, el("p", { class: "cp-help-title", text: "Keys" }),
-    el("dl", {}, ...KEYS.map(([key, does]) => el("div", {}, el("dt", { text: key }), el("dd", { text: does })))), close);
+  const close = el("button", {
+    type: "button",
+    class: "cp-button cp-close",
+    text: "Close",
+    onclick: () => node.close(),
+  });
+  const node = el(
+    "dialog",
+    { class: "cp-help", "aria-label": "Keys" },
+    el("p", { class: "cp-help-title", text: "Keys" }),
+    el("dl", {}, ...KEYS.map(([key, does]) => el("div", {}, el("dt", { text: key }), el("dd", { text: does })))),
+    close,
+  );
   return node;
 }

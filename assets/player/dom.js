@@ -9,7 +9,8 @@ function el(tag, properties = {}, ...children) {
     if (name === "class") node.className = value;
     else if (name === "text") node.textContent = value;
     else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value === true ? "" : value);
+    else if (value !== null && value !== undefined && value !== false)
+      node.setAttribute(name, value === true ? "" : value);
   }
   node.append(...children);
   return node;
@@ -30,7 +31,8 @@ function setText(node, text) {
 /** A token in an isolated run of its own, so that right-to-left text cannot reorder its surroundings. */
 function tokenNode(piece, longest) {
   const node = el("bdi", { class: "cp-token" });
-  for (const [text, mark] of visibleParts(piece, longest)) node.append(mark ? el("span", { class: "cp-mark", text }) : text);
+  for (const [text, mark] of visibleParts(piece, longest))
+    node.append(mark ? el("span", { class: "cp-mark", text }) : text);
   return node;
 }
 
@@ -50,7 +52,9 @@ function icon(name) {
 }
 
 function percent(thousandths) {
-  return thousandths >= 995 || thousandths < 1 ? `${(thousandths / 10).toFixed(1)} %` : `${Math.round(thousandths / 10)} %`;
+  return thousandths >= 995 || thousandths < 1
+    ? `${(thousandths / 10).toFixed(1)} %`
+    : `${Math.round(thousandths / 10)} %`;
 }
 
 function seconds(milliseconds) {

@@ -1,7 +1,8 @@
 // The iteration x position grid of one lane: a real table that holds only the cells in view, and the frontiers over it.
 //
 // The box scrolls over a sizer as large as the whole grid; the table sticks to its corner and shows the rows and
-// columns of that place, cell by cell. Table cells are recycled, so a step costs the same whatever the run's size.
+// columns of that place, cell by cell. Rows and columns that leave are put to use at the other side, so a step draws
+// only what is new and costs the same whatever the run's size.
 
 const ROW_HEIGHT = 34;
 const HEAD_HEIGHT = 40;
@@ -31,7 +32,9 @@ class Grid {
   }
 
   listen() {
-    this.body.addEventListener("pointerover", (event) => this.hover(event.pointerType === "touch" ? null : event.target));
+    this.body.addEventListener("pointerover", (event) =>
+      this.hover(event.pointerType === "touch" ? null : event.target),
+    );
     this.body.addEventListener("pointerleave", () => this.hover(null));
     this.body.addEventListener("pointerdown", (event) => event.pointerType === "mouse" && event.preventDefault());
     this.body.addEventListener("click", (event) => this.click(event.target));
@@ -66,18 +69,26 @@ class Grid {
     this.sizer.style.width = `${ROW_HEAD_WIDTH + lane.width * cell}px`;
     this.sizer.style.height = `${HEAD_HEIGHT + (lane.last + 1) * ROW_HEIGHT}px`;
     this.box.style.height = `${HEAD_HEIGHT + rows * ROW_HEIGHT + this.box.offsetHeight - this.box.clientHeight}px`;
+    this.top = clamped(this.top, 0, lane.last + 1 - rows);
+    this.left = clamped(this.left, 0, lane.width - columns);
     this.build();
-    this.moveTo(this.top, this.left);
+    this.scrollBox();
     return true;
   }
 
   build() {
+    this.under = null;
     this.table.style.width = `${ROW_HEAD_WIDTH + this.columns * this.cell}px`;
     this.heads = Array.from({ length: this.columns }, () => el("th", { scope: "col" }, el("span"), el("small")));
-    this.head.replaceChildren(el("th", { scope: "col", class: "cp-corner", "aria-colindex": 1, text: "pass" }), ...this.heads);
-    this.rows = Array.from({ length: this.rowCount }, () => newRow(this.columns, this.cell));
+    this.head.replaceChildren(
+      el("th", { scope: "col", class: "cp-corner", "aria-colindex": 1, text: "pass" }),
+      ...this.heads,
+    );
+    this.rows = Array.from({ length: this.rowCount }, () => newRow(this.columns));
     this.body.replaceChildren(...this.rows.map((row) => row.node));
-    this.rows.forEach((row, index) => row.head.addEventListener("click", () => this.events.seek(this.top + index)));
+    for (const row of this.rows) row.head.addEventListener("click", () => this.events.seek(row.t));
+    this.drawnTop = this.top;
+    this.drawnLeft = this.left;
     for (const th of this.heads) th.style.width = `${this.cell}px`;
   }
 
@@ -85,21 +96,28 @@ class Grid {
   follow(k) {
     const { lane } = this;
     if (!this.rowCount) return;
-    const [start, end] = k === 0 ? [0, 0] : [lane.passes[k - 1].s, rowSpan(lane, k)[1]];
+    let { top, left } = this;
+    const [start, end] = rowSpan(lane, k);
     const first = lane.blocks ? Math.floor(start / lane.n) * lane.n : start;
-    if (k < this.top || k >= this.top + this.rowCount) {
-      this.top = k >= this.top + this.rowCount ? k - this.rowCount + (lane.last > k ? 3 : 1) : k - 1;
+    const whole = lane.blocks && end - first <= this.columns;
+    const ahead = whole ? end : Math.ceil((lane.fixed[k] + end) / 2); // a sliding window need not be seen to its end
+    if (start < left || ahead > left + this.columns) {
+      left = whole ? first : start - Math.max(1, Math.floor((this.columns - (end - start)) * 0.7));
+      if (whole) top = firstRowFrom(lane, k, first) - 1;
     }
-    const fits = end - first <= this.columns;
-    const shown = start >= this.left && (fits ? end : lane.fixed[k]) <= this.left + this.columns;
-    if (!shown) this.left = lane.blocks && fits ? first : start - Math.floor(this.columns / 8);
-    this.moveTo(this.top, this.left);
+    if (k < top) top = k - 1;
+    if (k >= top + this.rowCount) top = k - this.rowCount + 3;
+    this.moveTo(top, left);
   }
 
   moveTo(top, left) {
     if (!this.rowCount) return;
     this.top = clamped(top, 0, this.lane.last + 1 - this.rowCount);
     this.left = clamped(left, 0, this.lane.width - this.columns);
+    if (this.top !== this.drawnTop || this.left !== this.drawnLeft) this.scrollBox();
+  }
+
+  scrollBox() {
     this.box.scrollTop = this.top * ROW_HEIGHT;
     this.box.scrollLeft = this.left * this.cell;
   }
@@ -118,10 +136,19 @@ class Grid {
     Object.assign(this, { k, look });
     if (!this.rowCount) return;
     const held = this.body.contains(document.activeElement);
+    this.recycle();
     this.drawHead();
     this.rows.forEach((row, index) => this.drawRow(row, this.top + index));
     this.lines.replaceChildren(...frontierLines(this));
     this.placeTabStop(held);
+    if (this.under) this.hover(this.under); // the same place under the pointer may be another cell now
+  }
+
+  recycle() {
+    rotate(this.rows, this.top - this.drawnTop, (row) => row.node);
+    for (const row of this.rows) rotate(row.cells, this.left - this.drawnLeft, (td) => td);
+    this.drawnTop = this.top;
+    this.drawnLeft = this.left;
   }
 
   drawHead() {
@@ -135,6 +162,7 @@ class Grid {
   }
 
   drawRow(row, t) {
+    row.t = t;
     row.node.setAttribute("aria-rowindex", t + 2);
     row.node.className = t === this.k ? "cp-now" : t > this.k ? "cp-later" : "";
     if (t === this.k) row.node.setAttribute("aria-current", "step");
@@ -157,7 +185,10 @@ class Grid {
     td.setAttribute("aria-colindex", position + 2);
     td.className = pinned ? "cp-pinned" : "";
     td.dataset.state = cell ? CLASSES[cell.letter].name : passed ? "passed" : "blank";
-    td.setAttribute("aria-label", cell ? cellLabel(this.pieces[cell.piece], t, position, cell) : passed ? "fixed before" : "blank");
+    td.setAttribute(
+      "aria-label",
+      cell ? cellLabel(this.pieces[cell.piece], t, position, cell) : passed ? "fixed before" : "blank",
+    );
     td.replaceChildren(...(cell ? [cellNode(this.pieces[cell.piece], cell, off, look.view)] : []));
   }
 
@@ -169,7 +200,8 @@ class Grid {
         if (td.place.t === this.active.t && td.place.position === this.active.position) stop = td;
       }
     }
-    const visible = stop ?? this.rows.flatMap((row) => row.cells).find((td) => !td.place.empty) ?? this.rows[0].cells[0];
+    const visible =
+      stop ?? this.rows.flatMap((row) => row.cells).find((td) => !td.place.empty) ?? this.rows[0].cells[0];
     visible.setAttribute("tabindex", "0");
     if (held && document.activeElement !== visible) visible.focus({ preventScroll: true });
   }
@@ -179,6 +211,7 @@ class Grid {
   }
 
   hover(target) {
+    this.under = target;
     const place = this.cellOf(target);
     this.events.hover(place && !place.empty ? place : null);
   }
@@ -221,10 +254,26 @@ class Grid {
   }
 }
 
-function newRow(columns, width) {
+/** The first of the rows up to k whose window starts at `position` or later. */
+function firstRowFrom(lane, k, position) {
+  while (k > 1 && lane.passes[k - 2].s >= position) k--;
+  return k;
+}
+
+/** Moves items that leave at one end to the other, in the list and in the document; `node` gives an item's element. */
+function rotate(items, by, node) {
+  if (by === 0 || Math.abs(by) >= items.length) return;
+  const leaving = by > 0 ? items.splice(0, by) : items.splice(by);
+  const nodes = leaving.map(node);
+  if (by > 0) node(items[items.length - 1]).after(...nodes);
+  else node(items[0]).before(...nodes);
+  if (by > 0) items.push(...leaving);
+  else items.unshift(...leaving);
+}
+
+function newRow(columns) {
   const head = el("th", { scope: "row" }, el("span"), el("small"));
   const cells = Array.from({ length: columns }, () => el("td"));
-  for (const td of cells) td.style.width = `${width}px`;
   return { node: el("tr", {}, head, ...cells), head, cells };
 }
 
@@ -237,7 +286,9 @@ function cellLabel(piece, t, position, cell) {
 
 function cellNode(piece, cell, off, view) {
   const { name, glyph } = CLASSES[cell.letter];
-  const chip = el("div", { class: `cp-cell cp-is-${name}${off ? " cp-off" : ""}${piece[1] === TEXT ? "" : " cp-odd"}` });
+  const chip = el("div", {
+    class: `cp-cell cp-is-${name}${off ? " cp-off" : ""}${piece[1] === TEXT ? "" : " cp-odd"}`,
+  });
   if (off) return chip;
   chip.append(tokenNode(piece, LONGEST_CELL), el("i", { class: "cp-glyph", "aria-hidden": "true", text: glyph }));
   if (cell.corrected && view === "hindsight") chip.append(el("i", { class: "cp-corrected" }));
@@ -251,10 +302,12 @@ function frontierLines(grid) {
   grid.lines.setAttribute("height", rowCount * ROW_HEIGHT);
   const nodes = [];
   for (let edge = Math.ceil(left / lane.n) * lane.n; lane.blocks && edge < left + columns; edge += lane.n) {
-    if (edge > left) nodes.push(svg("path", { class: "cp-block-line", d: `M${(edge - left) * cell} 0V${rowCount * ROW_HEIGHT}` }));
+    if (edge > left)
+      nodes.push(svg("path", { class: "cp-block-line", d: `M${(edge - left) * cell} 0V${rowCount * ROW_HEIGHT}` }));
   }
   const last = Math.min(k, top + rowCount - 1);
-  if (look.view === "hindsight") nodes.push(svg("path", { class: "cp-correct", d: staircase(lane.correct, grid, last) }));
+  if (look.view === "hindsight")
+    nodes.push(svg("path", { class: "cp-correct", d: staircase(lane.correct, grid, last) }));
   nodes.push(svg("path", { class: "cp-frontier", d: staircase(lane.fixed, grid, last) }));
   return nodes;
 }

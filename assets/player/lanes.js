@@ -3,30 +3,57 @@
 class LaneCard {
   constructor(lane, pieces, { select, seek }) {
     Object.assign(this, { lane, pieces, seek, shown: null });
-    this.pick = el("button", { type: "button", class: "cp-pick", onclick: select, title: "Show the grid of this lane" },
-      el("span", { class: "cp-lane-name", text: lane.label }));
+    this.pick = el(
+      "button",
+      { type: "button", class: "cp-pick", onclick: select, title: "Show the grid of this lane" },
+      el("span", { class: "cp-lane-name", text: lane.label }),
+    );
     this.head = el("div", { class: "cp-lane-head" }, this.pick, ...partialTag(lane));
     this.track = this.newTrack();
     this.counts = newCounts();
     this.fixed = el("span", { class: "cp-fixed" });
     this.fresh = el("span", { class: "cp-fixed cp-fresh" });
     this.guesses = el("span", { class: "cp-guesses" });
-    this.text = el("div", { class: "cp-text", dir: "auto", tabindex: "0", role: "group", "aria-label": `Text of ${lane.label}` },
-      this.fixed, this.fresh, this.guesses);
-    this.node = el("section", { class: "cp-lane", "aria-label": lane.label }, this.head,
-      el("p", { class: "cp-facts", text: lane.facts }), this.track, this.counts.node, this.text, laneNotes(lane));
+    this.text = el(
+      "div",
+      { class: "cp-text", tabindex: "0", role: "group", "aria-label": `Text of ${lane.label}` },
+      el("div", { dir: "auto" }, this.fixed, this.fresh, this.guesses),
+    );
+    this.node = el(
+      "section",
+      { class: "cp-lane", "aria-label": lane.label },
+      this.head,
+      el("p", { class: "cp-facts", text: lane.facts }),
+      this.track,
+      this.counts.node,
+      this.text,
+      laneNotes(lane),
+    );
   }
 
   newTrack() {
     this.allBars = svg("path");
     this.pastBars = svg("path");
-    this.past = svg("svg", { class: "cp-bars cp-past", viewBox: "0 0 1000 100", preserveAspectRatio: "none" }, this.pastBars);
+    this.past = svg(
+      "svg",
+      { class: "cp-bars cp-past", viewBox: "0 0 1000 100", preserveAspectRatio: "none" },
+      this.pastBars,
+    );
     this.cursor = el("div", { class: "cp-cursor" });
-    this.finish = el("div", { class: "cp-finish" });
-    return el("div", { class: "cp-track", "aria-hidden": "true", onpointerdown: (event) => this.scrub(event),
-      onpointermove: (event) => event.buttons === 1 && this.scrub(event) },
+    this.finish = el("div", { class: "cp-finish" }, el("span"));
+    return el(
+      "div",
+      {
+        class: "cp-track",
+        "aria-hidden": "true",
+        onpointerdown: (event) => this.scrub(event),
+        onpointermove: (event) => event.buttons === 1 && this.scrub(event),
+      },
       svg("svg", { class: "cp-bars", viewBox: "0 0 1000 100", preserveAspectRatio: "none" }, this.allBars),
-      this.past, this.cursor, this.finish);
+      this.past,
+      this.cursor,
+      this.finish,
+    );
   }
 
   scrub(event) {
@@ -43,7 +70,7 @@ class LaneCard {
     this.finish.style.left = `${100 * share}%`;
     this.finish.classList.toggle("cp-flip", share > 0.7);
     const passes = `${this.lane.last} ${this.lane.last === 1 ? "pass" : "passes"}`;
-    setText(this.finish, clock === "time" ? seconds(this.lane.total) : passes);
+    setText(this.finish.firstChild, clock === "time" ? seconds(this.lane.total) : passes);
   }
 
   /** Moves the cursor, which all lanes share. `elapsed` is in milliseconds of this lane. */
@@ -82,7 +109,6 @@ class LaneCard {
     setText(this.fixed, printable(joined.slice(0, from).join("")));
     setText(this.fresh, printable(joined.slice(from, lane.fixed[k]).join("")));
     this.guesses.replaceChildren(...guessSpans(guesses, joined.slice(lane.fixed[k]), run.slice(lane.fixed[k]), off));
-    this.text.scrollTop = this.text.scrollHeight;
   }
 }
 
@@ -91,7 +117,11 @@ function partialTag(lane) {
 }
 
 function laneNotes(lane) {
-  return el("ul", { class: "cp-notes", hidden: lane.notes.length === 0 }, ...lane.notes.map((text) => el("li", { text })));
+  return el(
+    "ul",
+    { class: "cp-notes", hidden: lane.notes.length === 0 },
+    ...lane.notes.map((text) => el("li", { text })),
+  );
 }
 
 /** Spans of guesses; neighbours of one class share a span. */
@@ -128,15 +158,23 @@ function newCounts() {
     counts[key] = el("b", { text: "0" });
     const value = el("dd", {}, counts[key]);
     if (key === "passes") value.append(" ", (counts.of = el("span", { class: "cp-of" })));
-    const term = el("dt", { title }, ...(glyph ? [el("i", { class: "cp-glyph", "aria-hidden": "true", text: glyph }), " "] : []), label);
+    const term = el(
+      "dt",
+      { title },
+      ...(glyph ? [el("i", { class: "cp-glyph", "aria-hidden": "true", text: glyph }), " "] : []),
+      label,
+    );
     return el("div", { class: `cp-count cp-count-${key}` }, term, value);
   };
-  counts.node = el("dl", { class: "cp-counts" },
+  counts.node = el(
+    "dl",
+    { class: "cp-counts" },
     count("passes", "pass", "", "Forward passes so far, of all in the run"),
     count("tokens", "tokens fixed", "", "Tokens that the decoder knows to be final"),
     count("rate", "per pass", "", "Tokens fixed / passes so far"),
     count("seconds", "seconds", "", "Measured time of the passes so far"),
     count("forwarded", "forwarded", CLASSES.f.glyph, "Positions ever fast-forwarded so far (hindsight)"),
-    count("stationary", "stationary", CLASSES.k.glyph, "Positions ever stationary so far (hindsight)"));
+    count("stationary", "stationary", CLASSES.k.glyph, "Positions ever stationary so far (hindsight)"),
+  );
   return counts;
 }

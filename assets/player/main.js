@@ -13,7 +13,7 @@ class Player {
     this.calm = matchMedia("(prefers-reduced-motion: reduce)");
     this.resized = new ResizeObserver(() => this.relayout());
     root.classList.add("cllm-player");
-    root.tabIndex = 0;
+    root.setAttribute("tabindex", "0");
     root.setAttribute("role", "region");
     this.keydown = (event) => this.key(event);
     root.addEventListener("keydown", this.keydown);
@@ -43,6 +43,7 @@ class Player {
     this.resized.disconnect();
     this.root.removeEventListener("keydown", this.keydown);
     this.root.classList.remove("cllm-player");
+    for (const name of ["tabindex", "role", "aria-label"]) this.root.removeAttribute(name);
     this.root.replaceChildren();
   }
 
@@ -55,22 +56,38 @@ class Player {
   build() {
     const { run } = this;
     this.toolbar = new Toolbar({
-      toggle: () => this.toggle(), step: (direction) => this.step(direction), block: (direction) => this.block(direction),
-      to: (place) => this.to(place), seek: (cursor) => this.seek(cursor), set: (name, value) => this.set(name, value),
+      toggle: () => this.toggle(),
+      step: (direction) => this.step(direction),
+      block: (direction) => this.block(direction),
+      to: (place) => this.to(place),
+      seek: (cursor) => this.seek(cursor),
+      set: (name, value) => this.set(name, value),
       help: () => this.help.showModal(),
     });
-    this.cards = run.lanes.map((lane, index) => new LaneCard(lane, run.pieces,
-      { select: () => this.select(index), seek: (share) => this.seekShare(share) }));
+    this.cards = run.lanes.map(
+      (lane, index) =>
+        new LaneCard(lane, run.pieces, { select: () => this.select(index), seek: (share) => this.seekShare(share) }),
+    );
     this.legend = el("div", { class: "cp-legend", role: "group", "aria-label": "Classes" });
     this.grid = new Grid({
-      hover: (cell) => this.look("hovered", cell), inspect: (cell) => this.look("inspected", cell),
-      pin: (cell) => this.pin(cell), seek: (k) => this.seek(cursorOf(this.focus(), this.settings.clock, k)),
+      hover: (cell) => this.look("hovered", cell),
+      inspect: (cell) => this.look("inspected", cell),
+      pin: (cell) => this.pin(cell),
+      seek: (k) => this.seek(cursorOf(this.focus(), this.settings.clock, k)),
     });
     this.inspector = new Inspector();
     this.status = el("p", { class: "cp-sr", role: "status", "aria-live": "polite" });
     this.help = helpDialog();
-    this.root.replaceChildren(...heading(run), this.toolbar.node, el("div", { class: "cp-lanes" }, ...this.cards.map((card) => card.node)),
-      this.legend, el("div", { class: "cp-stage" }, this.grid.node, this.inspector.node), ...runNotes(run), this.status, this.help);
+    this.root.replaceChildren(
+      ...heading(run),
+      this.toolbar.node,
+      el("div", { class: "cp-lanes" }, ...this.cards.map((card) => card.node)),
+      this.legend,
+      el("div", { class: "cp-stage" }, this.grid.node, this.inspector.node),
+      ...runNotes(run),
+      this.status,
+      this.help,
+    );
   }
 
   focus() {
@@ -198,7 +215,8 @@ class Player {
   // --- keys
 
   key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || this.run.message || this.help.open) return;
+    const chord = (event.ctrlKey || event.metaKey || event.altKey) && !event.getModifierState("AltGraph"); // types [ on some keyboards
+    if (chord || this.run.message || this.help.open) return;
     const action = this.keyAction(event);
     if (!action) return;
     event.preventDefault();
@@ -239,7 +257,9 @@ class Player {
   drawLegend() {
     const { view, off } = this.settings;
     const focused = this.legend.contains(document.activeElement) ? document.activeElement.dataset.letter : null;
-    this.legend.replaceChildren(...legend(view, legendLetters(this.focus(), view), off, (letter) => this.filter(letter)));
+    this.legend.replaceChildren(
+      ...legend(view, legendLetters(this.focus(), view), off, (letter) => this.filter(letter)),
+    );
     if (focused) this.legend.querySelector(`[data-letter="${focused}"]`)?.focus();
   }
 
@@ -258,7 +278,8 @@ class Player {
       card.drawElapsed(clock === "time" ? Math.min(this.cursor, lane.total) : lane.ends[states[index]]);
       card.drawState(states[index], view, off);
     });
-    if (follow || this.grid.lane !== this.drawnLane || states[this.lane] !== this.grid.k) this.follow(states[this.lane]);
+    if (follow || this.grid.lane !== this.drawnLane || states[this.lane] !== this.grid.k)
+      this.follow(states[this.lane]);
     this.grid.draw(states[this.lane], { view, off, pinned: this.pinned });
     this.drawInspector();
     this.announce(this.sentence(states[this.lane]), !this.playing);
@@ -288,10 +309,13 @@ class Player {
   announce(text, soon) {
     this.message = text;
     if (this.waiting) return;
-    this.waiting = setTimeout(() => {
-      this.waiting = null;
-      setText(this.status, this.message);
-    }, soon ? ANNOUNCE_EVERY / 5 : ANNOUNCE_EVERY);
+    this.waiting = setTimeout(
+      () => {
+        this.waiting = null;
+        setText(this.status, this.message);
+      },
+      soon ? ANNOUNCE_EVERY / 5 : ANNOUNCE_EVERY,
+    );
   }
 }
 
@@ -300,8 +324,14 @@ function heading(run) {
   if (run.title) nodes.push(el("p", { class: "cp-title", text: run.title }));
   if (run.prompt) {
     const preview = el("span", { class: "cp-preview", text: clipped(printable(run.prompt).replace(/\s+/g, " "), 160) });
-    nodes.push(el("details", { class: "cp-prompt" }, el("summary", {}, "Prompt ", preview),
-      el("pre", { dir: "auto", tabindex: "0", "aria-label": "Prompt", role: "group", text: printable(run.prompt) })));
+    nodes.push(
+      el(
+        "details",
+        { class: "cp-prompt" },
+        el("summary", {}, "Prompt ", preview),
+        el("pre", { dir: "auto", tabindex: "0", "aria-label": "Prompt", role: "group", text: printable(run.prompt) }),
+      ),
+    );
   }
   return nodes;
 }
@@ -310,9 +340,13 @@ function runNotes(run) {
   return run.notes.length ? [el("ul", { class: "cp-notes" }, ...run.notes.map((text) => el("li", { text })))] : [];
 }
 
+const players = new WeakMap(); // root -> its player
+
 /** Plays `props` (PlayerProps, or its JSON) in `root`. Never throws: what cannot be drawn is said in place. */
 function mount(root, props) {
+  players.get(root)?.destroy();
   const player = new Player(root);
+  players.set(root, player);
   player.show(props);
   return { update: (next) => player.show(next), destroy: () => player.destroy() };
 }

@@ -43,8 +43,12 @@ function check(holds, detail) {
 }
 
 function isPiece(piece) {
-  return Array.isArray(piece) && Number.isInteger(piece[0]) && [TEXT, BYTES, CONTROL].includes(piece[1])
-    && typeof piece[2] === "string";
+  return (
+    Array.isArray(piece) &&
+    Number.isInteger(piece[0]) &&
+    [TEXT, BYTES, CONTROL].includes(piece[1]) &&
+    typeof piece[2] === "string"
+  );
 }
 
 function textOr(value, otherwise) {
@@ -67,7 +71,13 @@ function readLane(lane, index, pieces) {
   });
   check(fixed === lane.output.length, `the output of ${name} is not what its passes fixed`);
   const text = (key) => textOr(lane[key], "");
-  const facts = [text("model"), `n = ${lane.n}`, lane.n > 1 ? `${text("window")} window` : "", text("device"), text("dtype")];
+  const facts = [
+    text("model"),
+    `n = ${lane.n}`,
+    lane.n > 1 ? `${text("window")} window` : "",
+    text("device"),
+    text("dtype"),
+  ];
   return {
     key: textOr(lane.key, String(index)),
     label: textOr(lane.label, name),
@@ -91,7 +101,8 @@ function checkPass(pass, fixed, pieces, name) {
   check(Number.isInteger(pass.f) && pass.f > fixed && pass.f <= fixed + width, `${name} has an impossible frontier`);
   check(Number.isInteger(pass.c), `${name} has no correct frontier`);
   check(Number.isFinite(pass.ms) && pass.ms >= 0, `${name} has no time`);
-  const classified = typeof pass.h === "string" && pass.h.length === width && [...pass.h].every((letter) => letter in CLASSES);
+  const classified =
+    typeof pass.h === "string" && pass.h.length === width && [...pass.h].every((letter) => letter in CLASSES);
   check(classified, `${name} is not classified`);
   check(pass.p === undefined || (Array.isArray(pass.p) && pass.p.length === width), `${name} has odd probabilities`);
   const candidates = pass.k === undefined || (Array.isArray(pass.k) && pass.k.length === width);

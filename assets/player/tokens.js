@@ -51,7 +51,9 @@ function visibleParts(piece, longest = LONGEST_TOKEN) {
 }
 
 function visibleText(piece) {
-  return visibleParts(piece, LONGEST_CELL).map(([text]) => text).join("");
+  return visibleParts(piece, LONGEST_CELL)
+    .map(([text]) => text)
+    .join("");
 }
 
 function hexPairs(hex) {
@@ -77,7 +79,12 @@ function standIn(character, alone) {
   return null;
 }
 
-/** Running text with stand-ins for control characters only: line breaks, tabs and spaces do their work. */
+/**
+ * Running text: line breaks, tabs and spaces do their work; other control characters, and those that would turn all the
+ * text after them around, get stand-ins.
+ */
 function printable(text) {
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (character) => standIn(character, true));
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f\u202a-\u202e\u2066-\u2069]/g, (character) =>
+    standIn(character, true),
+  );
 }

@@ -405,26 +405,26 @@ def test_the_panel_shows_probability_candidates_and_history(play: Play) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("view", "t", "position", "reason"),
-    [
-        ("hindsight", 0, 0, "before the first pass"),
-        ("hindsight", 1, 0, "one-token-at-a-time decoding would get it in this pass too"),
-        ("hindsight", 1, 1, "not the token that the output has here"),
-        ("hindsight", 1, 2, "position 1 ahead of it is still wrong"),
-        ("hindsight", 3, 5, "2 positions past the next token"),
-        ("hindsight", 4, 5, "had already reached position 6"),
-        ("known now", 1, 0, "the model's own next token"),
-        ("known now", 1, 3, "The guess at position 0 came out different"),
-        ("known now", 3, 3, "position 2 came out as they went in"),
-    ],
-)
-def test_a_cell_says_why_it_has_its_class(play: Play, view: str, t: int, position: int, reason: str) -> None:
+REASONS = [
+    ("hindsight", 0, 0, "before the first pass"),
+    ("hindsight", 1, 0, "one-token-at-a-time decoding would get it in this pass too"),
+    ("hindsight", 1, 1, "not the token that the output has here"),
+    ("hindsight", 1, 2, "position 1 ahead of it is still wrong"),
+    ("hindsight", 3, 5, "2 positions past the next token"),
+    ("hindsight", 4, 5, "had already reached position 6"),
+    ("known now", 1, 0, "the model's own next token"),
+    ("known now", 1, 3, "The guess at position 0 came out different"),
+    ("known now", 3, 3, "position 2 came out as they went in"),
+]
+
+
+def test_a_cell_says_why_it_has_its_class(play: Play) -> None:
     page = play()
     pick(page, 1)
-    choose(page, view)
-    cell(page, t, position).click()
-    expect(page.locator(".cp-why").first).to_contain_text(reason)
+    for view, t, position, reason in REASONS:
+        choose(page, view)
+        cell(page, t, position).click()
+        expect(page.locator(".cp-why").first).to_contain_text(reason)
 
 
 def test_tokens_of_a_stopped_run_behind_its_output_are_unknown(play: Play) -> None:
@@ -522,12 +522,12 @@ def test_markup_in_the_title_of_the_payload_is_shown(play: Play) -> None:
 
 
 def test_the_final_text_is_the_recorded_text(play: Play) -> None:
-    """Bytes join into the emoji; a control token has no text; a broken byte is U+FFFD; NUL is made visible."""
+    """Bytes join into the emoji; a control token has no text; NUL and a turn to right-to-left are made visible."""
     page = play()
     recorded = player_cases.nasty().text
     text_node = lane(page, 2).locator(".cp-fixed")
     shown = "".join(text_node.nth(i).text_content() or "" for i in range(2))
-    assert shown == recorded.replace("\x00", "␀")
+    assert shown == recorded.replace("\x00", "␀").replace("\u202e", "⟨U+202E⟩")
     assert "🤗" in shown
 
 
@@ -547,25 +547,24 @@ def test_an_emoji_cut_by_the_frontier_is_never_a_crash(play: Play, golden: Props
     assert text(page, 0).endswith("\ufffd")
 
 
-@pytest.mark.parametrize(
-    ("position", "shown"),
-    [
-        (4, "␣שלום"),
-        (5, "<|sep|>"),
-        (8, "⇥⏎"),
-        (9, "␀"),
-        (10, "◌\u0301"),
-        (11, "⟨U+202E⟩abc⟨U+2028⟩"),
-        (12, "👨‍👩‍👧"),
-        (13, "long" * 11 + "lon…"),
-    ],
-)
-def test_what_cannot_be_seen_is_made_visible_in_cells(play: Play, position: int, shown: str) -> None:
+VISIBLE = {
+    4: "␣שלום",
+    5: "<|sep|>",
+    8: "⇥⏎",
+    9: "␀",
+    10: "◌\u0301",
+    11: "⟨U+202E⟩abc⟨U+2028⟩",
+    12: "👨‍👩‍👧",
+    13: "long" * 11 + "lon…",
+}
+
+
+def test_what_cannot_be_seen_is_made_visible_in_cells(play: Play) -> None:
     page = play()
-    if position >= 8:
-        page.locator(".cllm-player").press("End")
-    row = 4 if position >= 8 else 2
-    assert cell(page, row, position).locator("bdi").text_content() == shown
+    for position, shown in VISIBLE.items():
+        if position == 8:
+            page.locator(".cllm-player").press("End")
+        assert cell(page, 4 if position >= 8 else 2, position).locator("bdi").text_content() == shown
 
 
 def test_right_to_left_tokens_do_not_reorder_the_grid(play: Play) -> None:
@@ -606,20 +605,20 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_payload_is_one_sentence_in_place(play: Play, golden: Props, name: str) -> None:
-    change, sentence = BROKEN[name]
-    page = play(change(golden))
-    expect(page.locator(".cp-message")).to_contain_text(sentence)
-    assert page.locator(".cllm-player > *").count() == 1
-    page.locator(".cllm-player").press("Space")
-
-
-@pytest.mark.parametrize("value", ["null", "undefined", "''", "42", "[]", "'{'", "'null'", "({schema: 'cllm-player'})"])
-def test_any_value_at_all_is_taken_without_an_error(play: Play, value: str) -> None:
+def test_a_broken_payload_is_one_sentence_in_place(play: Play, golden: Props) -> None:
     page = play()
-    page.evaluate(f"CllmPlayer.mount(document.getElementById('player'), {value})")
-    expect(page.locator(".cp-message")).to_be_visible()
+    for name, (change, sentence) in BROKEN.items():
+        page.evaluate("props => { CllmPlayer.mount(document.getElementById('player'), props) }", change(golden))
+        assert sentence in page.locator(".cp-message").inner_text(), name
+        assert page.locator(".cllm-player > *").count() == 1, name
+        page.locator(".cllm-player").press("Space")
+
+
+def test_any_value_at_all_is_taken_without_an_error(play: Play) -> None:
+    page = play()
+    for value in ("null", "undefined", "''", "42", "[]", "'{'", "'null'", "({schema: 'cllm-player'})"):
+        page.evaluate(f"CllmPlayer.mount(document.getElementById('player'), {value})")
+        assert page.locator(".cp-message").inner_text().endswith("."), value
 
 
 def test_update_shows_another_run_and_destroy_leaves_nothing(play: Play, golden: Props) -> None:
@@ -635,6 +634,13 @@ def test_update_shows_another_run_and_destroy_leaves_nothing(play: Play, golden:
     assert second.inner_text() == "There is nothing to play yet."
     page.evaluate("player.destroy()")
     assert page.evaluate("host.childElementCount") == 0
+
+
+def test_a_second_mount_takes_the_place_of_the_first(play: Play, golden: Props) -> None:
+    page = play()
+    page.evaluate("props => { CllmPlayer.mount(document.getElementById('player'), props) }", golden)
+    page.locator(".cllm-player").press("ArrowLeft")
+    assert passes(page) == [5, 4, 4]
 
 
 def test_two_players_on_one_page_do_not_touch_each_other(play: Play, golden: Props) -> None:
@@ -780,25 +786,37 @@ def large(lanes: int = 3, size: int = 512, n: int = 32) -> Props:
 def test_a_step_of_a_large_run_is_fast_and_draws_only_what_is_in_view(play: Play) -> None:
     page = play(large())
     page.locator(".cllm-player").press("Home")
-    times = page.evaluate(
+    meter = page.context.new_cdp_session(page)
+    meter.send("Performance.enable", {"timeDomain": "threadTicks"})  # processor time: other programs don't count
+
+    def seconds() -> float:
+        metrics = meter.send("Performance.getMetrics")["metrics"]
+        return next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
+
+    before = seconds()
+    page.evaluate(
         """() => {
             const root = document.querySelector(".cllm-player");
-            const step = (shiftKey) => root.dispatchEvent(
-                new KeyboardEvent("keydown", {key: "ArrowRight", shiftKey, bubbles: true}));
-            const times = [];
             for (let i = 0; i < 300; i++) {
-                const start = performance.now();
-                step(i % 20 === 0);
+                root.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowRight", bubbles: true}));
                 root.getBoundingClientRect();
-                times.push(performance.now() - start);
             }
-            return times.sort((a, b) => a - b);
         }"""
     )
-    assert passes(page)[0] > 300
-    assert times[len(times) // 2] < 30  # milliseconds, the median
+    assert passes(page) == [300, 300, 300]
+    assert (seconds() - before) / 300 < 0.030
     assert page.locator(".cp-table td").count() < 600
     assert page.locator(".cllm-player *").count() < 4000
+
+
+def test_the_grid_follows_the_pass_that_plays(play: Play, golden: Props) -> None:
+    page = play(large(lanes=1, size=90))
+    page.locator(".cllm-player").press("Home")
+    for _ in range(60):
+        page.keyboard.press("ArrowRight")
+        row = page.locator("tbody tr.cp-now")
+        assert row.count() == 1
+        assert row.locator("td:not([data-state=blank], [data-state=passed])").count() > 3
 
 
 def test_a_large_grid_can_be_scrolled_to_any_place(play: Play) -> None:
