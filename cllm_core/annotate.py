@@ -58,6 +58,19 @@ def correct_frontiers(steps: Sequence[Step], ids: Sequence[int]) -> tuple[int, .
     return tuple(_matching(tokens, ids, start) for start, tokens in _states(steps))
 
 
+def arrivals(trajectory: Trajectory) -> tuple[int, ...]:
+    """Return, for each output position, the pass (from 1) whose prediction of it was right, as were all later ones.
+
+    A guess of the draft that happens to be right does not count: it arrives with the first pass that predicts it.
+    """
+    found = [0] * len(trajectory.ids)
+    for t, row in reversed(list(enumerate(_right_from_now_on(trajectory.steps, trajectory.ids), 1))):
+        for position, (_, lasts) in enumerate(row, trajectory.steps[t - 1].start):
+            if lasts:
+                found[position] = t
+    return tuple(found)
+
+
 def _states(steps: Sequence[Step]) -> list[tuple[int, tuple[int, ...]]]:
     """Return x_0 ... x_T as (first position, tokens); everything before the first position is fixed.
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cllm_core.cli_collocations import collocations_arguments, run_collocations
 from cllm_core.cli_export import (
     check_writable,
     export_arguments,
@@ -228,6 +229,7 @@ COMMANDS = {
     "export": Command("Turn a saved run into a page, picture, animation or table.", export_arguments, run_export),
     "figure": Command("Draw a figure of a saved run or comparison.", figure_arguments, run_figure),
     "gallery": Command("Turn a folder of saved runs into a static site.", gallery_arguments, run_gallery),
+    "collocations": Command("Find the collocations of a corpus of outputs.", collocations_arguments, run_collocations),
     "train": Command("Train a target or a consistency model.", config_arguments(TrainConfig), run_train),
     "bench": Command("Measure this machine: recorder, generate, pass time by width.", _bench_arguments, _bench),
     "fetch": Command("Get a model onto this machine.", _fetch_arguments, _fetch),

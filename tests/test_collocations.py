@@ -1,0 +1,322 @@
+"""Words of any script, collocations of a corpus, and whether they arrived together in a trajectory."""
+
+import json
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import worked_example
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cllm_core import io
+from cllm_core.annotate import annotate, arrivals
+from cllm_core.cli import main
+from cllm_core.collocation_files import load_table, read_corpus, save_table, table_from_dict, table_to_dict
+from cllm_core.collocations import Collocation, CollocationTable, Share, count, measure, occurrences, overall
+from cllm_core.errors import FormatError, NewerFormat
+from cllm_core.mining import MiningConfig, mine
+from cllm_core.types import Step, Trajectory
+from cllm_core.words import joined, placed_sentences, sentences
+
+few = settings(max_examples=50, deadline=None)
+JUNK = 1000  # ids from here on are wrong guesses
+
+
+def shown(text: str) -> list[list[str]]:
+    """The items of a text; what is no word in parentheses."""
+    return [[word.text if word.key else f"({word.text})" for word in sentence] for sentence in sentences(text)]
+
+
+# --- words
+
+
+@pytest.mark.parametrize(
+    ("text", "items"),
+    [
+        ("Don't be so well-known. It’s late!", [["Don't", "be", "so", "well-known"], ["It’s", "late"]]),
+        ("SELECT count(*), a FROM t WHERE a >= 20;",
+         [["SELECT", "count", "(()", "*", "())", "(,)", "a", "FROM", "t", "WHERE", "a", ">=", "(20)"]]),
+        ("if x == y_1:\n    return -> z", [["if", "x", "==", "y_1", "(:)", "return", "->", "z"]]),
+        ("東京都へ行く。カタカナ", [["東", "京", "都", "へ", "行", "く"], ["カタカナ"]]),
+        ("สวัสดี", [["ส", "วั", "ส", "ดี"]]),
+        ("पानी गिरता है", [["पानी", "गिरता", "है"]]),
+        ("e\u0301te\u0301 naïve", [["e\u0301te\u0301", "naïve"]]),
+        ("3.14 and 1,000", [["(3.14)", "and", "(1,000)"]]),
+        ("one\ntwo\n\nthree", [["one", "two"], ["three"]]),
+        ("", []),
+    ],
+)  # fmt: skip
+def test_words_are_found_in_prose_code_and_text_without_spaces(text: str, items: list[list[str]]) -> None:
+    assert shown(text) == items
+
+
+@few
+@given(st.text())
+def test_every_item_is_the_slice_of_the_text_that_it_names(text: str) -> None:
+    items = [word for sentence in sentences(text) for word in sentence]
+    assert all(text[word.start : word.end] == word.text for word in items)
+    assert all(first.end <= second.start for first, second in pairwise(items))
+
+
+def test_words_join_with_a_space_only_where_their_script_has_one() -> None:
+    assert joined(["GROUP", "BY"]) == "GROUP BY"
+    assert joined(["東", "京", "Tower"]) == "東京 Tower"
+
+
+def run_of(pieces: list[bytes], passes: list[int], special: frozenset[int] = frozenset()) -> Trajectory:
+    """A trajectory whose output is the pieces, a token each; token p is right from pass passes[p] on, or earlier: the
+    token after a right prefix always is."""
+    ids = tuple(range(len(pieces)))
+    steps: list[Step] = []
+    fixed, draft = 0, tuple(JUNK for _ in ids)
+    while fixed < len(ids):
+        t = len(steps) + 1
+        known = fixed + next((i for i, token in enumerate(draft) if token != fixed + i), len(draft))
+        state = tuple(p if passes[p] <= t or p <= known else JUNK + t for p in ids[fixed:])
+        agreed = next((i for i, (guess, token) in enumerate(zip(draft, state)) if guess != token), len(state))
+        reached = min(fixed + agreed + 1, len(ids))
+        steps.append(Step(fixed, draft, state, reached, 0.01))
+        fixed, draft = reached, state[reached - fixed :]
+    junk = dict.fromkeys(range(JUNK, JUNK + len(steps) + 1), b" ?")
+    return worked_example.trajectory(
+        steps=tuple(steps), ids=ids, prompt_ids=(JUNK,), pieces={**dict(enumerate(pieces)), **junk}, special=special
+    )
+
+
+def test_words_are_placed_on_the_tokens_that_hold_a_part_of_them() -> None:
+    emoji, word = "🤗".encode(), "déjà".encode()
+    pieces = [b"GRO", b"UP", b" BY ", emoji[:2], emoji[2:], b" " + word[:2], word[2:], b"\xff", b" x y"]
+    placed = placed_sentences(run_of(pieces, [1] * len(pieces)))
+    assert [(each.word.text, list(each.positions)) for each in placed[0] if each.word.key] == [
+        ("GROUP", [0, 1]), ("BY", [2]), ("déjà", [5, 6]), ("x", [8]), ("y", [8]),
+    ]  # fmt: skip
+
+
+def test_a_control_token_is_no_text_and_ends_a_sentence() -> None:
+    placed = placed_sentences(run_of([b"GROUP", b"<|sep|>", b" BY"], [1, 1, 1], frozenset({1})))
+    assert [[each.word.text for each in sentence] for sentence in placed] == [["GROUP"], ["BY"]]
+
+
+# --- arrivals
+
+
+def test_arrivals_are_the_passes_from_which_on_a_position_stays_right() -> None:
+    """F is right in pass 1, lost in pass 2 and back in pass 3."""
+    assert arrivals(worked_example.trajectory()) == (1, 2, 1, 3, 2, 3)
+
+
+@few
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=8))
+def test_a_position_has_arrived_when_it_is_right_from_there_on(passes: list[int]) -> None:
+    run = run_of([b"x"] * len(passes), passes)
+    arrived = arrivals(run)
+    for t, (step, classes) in enumerate(zip(run.steps, annotate(run).hindsight), 1):
+        for position, name in enumerate(classes, step.start):
+            assert (name in ("wrong", "transient")) == (t < arrived[position])
+
+
+# --- occurrences
+
+GROUP_BY = Collocation((("group", "by"),), "GROUP BY", 9, 99.0, 5.0)
+SELECT_FROM = Collocation((("select",), ("from",)), "SELECT … FROM", 9, 99.0, 2.0)
+TABLE = CollocationTable((GROUP_BY, SELECT_FROM), max_gap=3)
+SQL = [b"SELECT", b" name", b" FROM", b" t", b" GROUP", b" BY", b" x"]
+
+
+def test_a_collocation_arrived_together_when_its_tokens_became_right_in_one_pass() -> None:
+    run = run_of(SQL, [1, 2, 1, 3, 4, 4, 5])
+    found = [(each.text, each.positions, each.arrived, each.together) for each in occurrences(run, TABLE)]
+    assert found == [("SELECT … FROM", (0, 2), (1, 1), 1), ("GROUP BY", (4, 5), (4, 4), 4)]
+    apart = [each.together for each in occurrences(run_of(SQL, [1, 2, 3, 4, 5, 6, 7]), TABLE)]
+    assert apart == [None, None]
+
+
+def test_one_token_at_a_time_nothing_arrives_together() -> None:
+    run = run_of(SQL, list(range(1, 8)))
+    shares = count(occurrences(run, TABLE))
+    assert shares == {GROUP_BY.runs: Share(0, 1), SELECT_FROM.runs: Share(0, 1)}
+    assert overall(shares) == Share(0, 2)
+
+
+def test_a_collocation_in_one_token_is_left_out() -> None:
+    assert occurrences(run_of([b"x", b" GROUP BY"], [1, 1]), TABLE) == []
+
+
+@pytest.mark.parametrize(("between", "found"), [(0, 0), (1, 1), (3, 1), (4, 0)])
+def test_a_gap_holds_one_to_max_gap_words(between: int, found: int) -> None:
+    pieces = [b"SELECT", *[b" a"] * between, b" FROM"]
+    assert len(occurrences(run_of(pieces, [1] * len(pieces)), TABLE)) == found
+
+
+def test_shares_add_up_over_runs_lane_by_lane() -> None:
+    together, apart = run_of(SQL, [1] * 7), run_of(SQL, [1, 2, 3, 4, 5, 6, 7])
+    lanes = measure([{"base_jacobi": apart, "cllm_jacobi": together}, {"base_jacobi": apart}], TABLE)
+    assert lanes["base_jacobi"][GROUP_BY.runs] == Share(0, 2)
+    assert lanes["cllm_jacobi"][GROUP_BY.runs] == Share(1, 1)
+    assert (Share(0, 2).ratio, Share(1, 1).ratio, Share().ratio) == (0.0, 1.0, None)
+
+
+# --- mining
+
+TOWNS = ("Oslo", "Lima", "Bern", "Riga", "Cork", "Nice", "Kyiv", "Baku")
+QUERIES = [
+    f"SELECT {a} FROM {b} WHERE {c} = 1 ORDER BY {d} DESC"
+    for a, b, c, d in zip(TOWNS, TOWNS[1:] + TOWNS, TOWNS[3:] + TOWNS, TOWNS[5:] + TOWNS)
+]
+PROSE = [f"{a} met {b} to make a decision about {c}." for a, b, c in zip(TOWNS, TOWNS[2:] + TOWNS, TOWNS[4:] + TOWNS)]
+
+
+def labels(texts: list[str], **settings: float) -> set[str]:
+    return {each.label for each in mine(texts, MiningConfig(**settings)).collocations}
+
+
+def test_phrases_and_gaps_are_found_and_chance_neighbours_are_not() -> None:
+    found = labels(QUERIES + PROSE)
+    assert {"ORDER BY … DESC", "SELECT … FROM", "met … to make a decision"} <= found
+    assert not any(town in label for town in TOWNS for label in found)
+
+
+def test_a_phrase_is_labelled_as_it_is_mostly_written() -> None:
+    texts = [f"{word} order by {town}" for word, town in zip("abcdefgh", TOWNS)]
+    texts += [f"{word} ORDER BY {town}" for word, town in zip("ijklmnop", TOWNS + TOWNS)] + ["q ORDER BY Rome"]
+    (only,) = mine(texts).collocations
+    assert (only.label, only.runs, only.count) == ("ORDER BY", (("order", "by"),), 17)
+
+
+def test_words_that_stand_only_inside_a_longer_phrase_are_no_phrase_of_their_own() -> None:
+    found = labels(PROSE)
+    assert not found & {"make a", "a decision", "make … decision"}
+
+
+def test_equal_outputs_count_once_and_rare_pairs_not_at_all() -> None:
+    assert mine(["GROUP BY"] * 100).collocations == ()
+    assert mine(["GROUP BY"] * 100).outputs == 1
+    assert labels(QUERIES[:4]) == set()
+
+
+def test_characters_that_belong_together_are_found_where_no_space_parts_words() -> None:
+    fillers = "山川田木林森火水"
+    texts = [f"{a}東京{b}" for a in fillers for b in fillers if a != b]
+    assert "東京" in labels(texts)
+
+
+@pytest.mark.parametrize("text", ["hello " * 50, "= " * 50, "", "1 2 3", "a b " * 50])
+def test_repetition_signs_and_numbers_are_no_collocations_and_break_nothing(text: str) -> None:
+    found = labels([text, *[f"{text} {town}" for town in TOWNS]], min_count=2)
+    assert not {label for label in found if re.search(r"hello hello|= =|\d", label)}
+
+
+# --- files
+
+
+def test_a_table_survives_its_file_and_has_exactly_these_fields(tmp_path: Path) -> None:
+    collocation = Collocation((("select",), ("from",)), "SELECT … FROM", 7, 20.5, 1.5, {"base_jacobi": Share(1, 7)})
+    table = CollocationTable((collocation,), max_gap=3, corpus="naïve “queries”", outputs=5, words=50, runs=2)
+    save_table(table, tmp_path / "table.json")
+    assert load_table(tmp_path / "table.json") == table
+    assert table_to_dict(table) == {
+        "schema": "cllm-collocations",
+        "version": 1,
+        "corpus": "naïve “queries”",
+        "outputs": 5,
+        "words": 50,
+        "runs": 2,
+        "max_gap": 3,
+        "collocations": [
+            {
+                "runs": [["select"], ["from"]],
+                "label": "SELECT … FROM",
+                "count": 7,
+                "log_likelihood": 20.5,
+                "pmi": 1.5,
+                "shares": {"base_jacobi": [1, 7]},
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"schema": "other"}, "not a collocation table"),
+        ({"collocations": [{"label": "x"}]}, "'runs' is missing"),
+        ({"collocations": [{"runs": [[]]}]}, "no words"),
+        ({"max_gap": None}, "damaged"),
+        ({"collocations": 5}, "damaged"),
+    ],
+)
+def test_a_damaged_table_is_refused_in_a_sentence(change: dict[str, object], said: str) -> None:
+    with pytest.raises(FormatError, match=said):
+        table_from_dict({**table_to_dict(TABLE), **change})
+
+
+def test_a_newer_table_is_refused_as_such() -> None:
+    with pytest.raises(NewerFormat, match="update"):
+        table_from_dict({**table_to_dict(TABLE), "version": 2})
+
+
+def test_a_corpus_takes_text_rows_runs_and_comparisons_and_names_what_it_leaves_out(tmp_path: Path) -> None:
+    run = run_of(SQL, [1, 2, 3, 4, 5, 6, 7])
+    rows = [
+        json.dumps({"text": "one"}),
+        "",
+        "{broken",
+        json.dumps({"n": 1}),
+        json.dumps("two"),
+        io.dumps_run({"base_jacobi": run}),
+    ]
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    comparison = {"prompts": [{"prompt": "p", "lanes": {"base_ar": {"text": "three"}}}]}
+    (tmp_path / "comparison.json").write_text(json.dumps(comparison), encoding="utf-8")
+    (tmp_path / "plain.txt").write_bytes("\ufefffour".encode())
+    corpus = read_corpus([tmp_path / name for name in ("rows.jsonl", "comparison.json", "plain.txt")])
+    assert corpus.outputs == ["one", "two", run.text, "three", "four"]
+    assert [list(lanes) for lanes in corpus.runs] == [["base_jacobi"]]
+    assert len(corpus.problems) == 2
+    assert corpus.problems[0].startswith("rows.jsonl, line 3: ")
+    assert corpus.problems[1].startswith("rows.jsonl, line 4: there is no text in it")
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", '{"n": 1}', "[]"])
+def test_a_corpus_without_an_output_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "rows.jsonl").write_text(content, encoding="utf-8")
+    with pytest.raises(FormatError, match="no output"):
+        read_corpus([tmp_path / "rows.jsonl"])
+
+
+def test_the_command_makes_a_table_and_measures_it_on_recorded_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus, runs, table = tmp_path / "queries.jsonl", tmp_path / "runs.jsonl", tmp_path / "table.json"
+    corpus.write_text("\n".join(json.dumps({"query": query}) for query in QUERIES), encoding="utf-8")
+    words = [f" {word}".encode() for word in QUERIES[0].split()]
+    run = {"base_jacobi": run_of(words, list(range(1, 13))), "cllm_jacobi": run_of(words, [1] * 12)}
+    runs.write_text(io.dumps_run(run), encoding="utf-8")
+    assert main(["collocations", str(corpus), str(runs), "--out", str(table), "--name", "queries"]) == 0
+    printed = capsys.readouterr().out
+    found = load_table(table)
+    assert (found.corpus, found.outputs, found.runs) == ("queries", len(QUERIES), 1)
+    shares = {each.label: each.shares for each in found.collocations}
+    assert shares["SELECT … FROM"] == {"base_jacobi": Share(0, 1), "cllm_jacobi": Share(1, 1)}
+    assert "0/1 (0%)" in printed
+    assert main(["collocations", str(runs), "--table", str(table)]) == 0
+    assert "1/1 (100%)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["no-such-file.txt"], "Cannot read no-such-file.txt"),
+        (["no-such-file.txt", "--out", "/no/such/folder/table.json"], "make it first"),
+        (["no-such-file.txt", "--min-count", "1"], "min_count must be at least 2"),
+    ],
+)
+def test_the_command_answers_bad_input_in_one_sentence(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["collocations", *arguments]) == 1
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
