@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from cllm_core.train.losses import LOSSES, cross_entropy, forward_kl, sum_in_chunks
+from cllm_core.train.head import sum_in_chunks
+from cllm_core.train.losses import LOSSES, cross_entropy, forward_kl
 
 
 def test_forward_kl_has_the_known_value_and_its_gradient_is_p_minus_q():

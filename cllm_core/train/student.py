@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from cllm_core.errors import UnsupportedModel
-from cllm_core.train.losses import LOSSES, cross_entropy, sum_in_chunks
+from cllm_core.train.head import best_tokens, sum_in_chunks
+from cllm_core.train.losses import LOSSES, cross_entropy
 from cllm_core.train.pack import Item, PackedBatch, pack, wrong_part
 
 
@@ -76,9 +77,7 @@ class Student(nn.Module):
     @torch.no_grad()
     def predict(self, batch: PackedBatch) -> list[int]:
         """Return the model's choice at every student cell, in the batch's order."""
-        hidden = self.hidden(batch)[batch.cell_at]
-        starts = range(0, len(hidden), self._chunk)
-        return [token for at in starts for token in self.head(hidden[at : at + self._chunk]).argmax(-1).tolist()]
+        return best_tokens(self.hidden(batch)[batch.cell_at], self.head, chunk=self._chunk)
 
 
 def split_predictions(predicted: Sequence[int], items: Sequence[Item]) -> list[list[Sequence[int]]]:
