@@ -1,8 +1,10 @@
 """GSM8K: final numbers, and loading."""
 
 import json
+import sys
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -94,18 +96,15 @@ def test_missing_data_says_what_to_do(tmp_path: Path):
 
 
 def test_without_network_the_hub_is_one_clear_sentence(monkeypatch):
-    import datasets
-
     def offline(*args, **kwargs):
         raise ConnectionError("Couldn't reach the hub\nand a long story")
 
-    monkeypatch.setattr(datasets, "load_dataset", offline)
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=offline))
     with pytest.raises(TaskError, match=r"Cannot load openai/gsm8k .* \(Couldn't reach the hub\): .* by --data"):
         TASK.load("test")
 
 
 def test_rows_from_the_hub_are_the_same_examples(monkeypatch, tmp_path: Path):
-    import datasets
-
-    monkeypatch.setattr(datasets, "load_dataset", lambda repo, config, split: [ROW])
+    hub = SimpleNamespace(load_dataset=lambda repo, config, split: [ROW])
+    monkeypatch.setitem(sys.modules, "datasets", hub)
     assert TASK.load("test") == TASK.load("test", data=write(tmp_path, ROW))

@@ -46,7 +46,7 @@ def parse(sql: str) -> exp.Query:
         statements = sqlglot.parse(sql, read=SQLite)
     except (sqlglot.errors.SqlglotError, RecursionError) as error:
         raise SqlError(str(error).split("\n")[0]) from error
-    if len(statements) != 1 or not isinstance(statements[0], exp.Query):
+    if len(statements) != 1 or not isinstance(statements[0], exp.Query) or not statements[0].selects:
         raise SqlError("It is not one SELECT query.")
     return statements[0]
 

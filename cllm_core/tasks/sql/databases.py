@@ -110,6 +110,8 @@ class _Builder:
         else:
             some = self.rng.sample(pool, self.rng.choice((2, 3, 4) if self.crowded else (3, 6, len(pool))))
             values = [some[int(len(some) * self.rng.random() ** 1.5)] for _ in range(count)]
+            for row in range(0, count, 9):  # and a few that occur once, so that no group is always large
+                values[row] = self.rng.choice(pool)
         index, turns = self._turn(column)
         for row, (role, number) in enumerate(self._roles(column[0])[:count]):
             if role == "miss" and near and number % turns == index:

@@ -7,6 +7,8 @@ from contextlib import closing, contextmanager
 from itertools import permutations
 from typing import Any
 
+from sqlglot import exp
+
 from cllm_core.tasks.sql.clauses import parse
 from cllm_core.tasks.sql.databases import Content, connect, generate
 from cllm_core.tasks.sql.hints import gather
@@ -33,10 +35,9 @@ def execution_match(gold: str, predicted: str, schema: Schema) -> bool:
     QueryError if gold itself cannot run.
     """
     hints = gather((gold, predicted), schema)
-    ordered = parse(gold).args.get("order") is not None
     telling = judged = undecided = 0
     for seed in range(TRIES):
-        verdict, has_rows = _judge(gold, predicted, schema, generate(schema, hints, seed), ordered)
+        verdict, has_rows = _judge(gold, predicted, schema, generate(schema, hints, seed))
         if verdict is False:
             return False
         judged += verdict is True
@@ -47,19 +48,46 @@ def execution_match(gold: str, predicted: str, schema: Schema) -> bool:
     return judged > 0 or undecided == 0
 
 
-def _judge(gold: str, predicted: str, schema: Schema, content: Content, ordered: bool) -> tuple[bool | None, bool]:
+def _judge(gold: str, predicted: str, schema: Schema, content: Content) -> tuple[bool | None, bool]:
     """Return whether two queries agree on one database (None: it cannot tell), and whether gold returns anything."""
     with closing(connect(schema, content)) as database, closing(connect(schema, content, backwards=True)) as mirror:
         expected, mirrored = run_query(database, gold), run_query(mirror, gold)
         telling = any(any(row) for row in expected)
+        starts = _tie_starts(database, gold, expected)
         try:
             got = run_query(database, predicted)
         except QueryError:
             return False, telling
     if Counter(expected) == Counter(mirrored):
-        return _same(got, expected, mirrored if ordered else None), telling
-    agrees = _same(got, expected, None) or _same(got, mirrored, None)
+        return _same(got, expected, starts), telling
+    agrees = _same(got, expected, [0]) or _same(got, mirrored, [0])
     return (True if agrees else None), telling
+
+
+def _tie_starts(database: sqlite3.Connection, gold: str, expected: Rows) -> list[int]:
+    """Return where in gold's rows the sort key changes; without ORDER BY all rows are one tie.
+
+    The keys are had by selecting them as well. Where that would change the rows (DISTINCT, set operations), every row
+    counts as a place of its own.
+    """
+    query = parse(gold)
+    order = query.args.get("order")
+    if order is None or not expected:
+        return [0]
+    if not isinstance(query, exp.Select) or query.args.get("distinct"):
+        return list(range(len(expected)))
+    keys = [_sort_key(item.this, query) for item in order.expressions]
+    rows = run_query(database, query.select(*keys).sql(dialect="sqlite"))
+    found = [row[-len(keys) :] for row in rows]
+    return [at for at in range(len(found)) if at == 0 or found[at] != found[at - 1]]
+
+
+def _sort_key(key: exp.Expr, query: exp.Select) -> exp.Expr:
+    """Return what a sort key stands for: it may be the number or the alias of a selected expression."""
+    if isinstance(key, exp.Literal) and key.is_int and int(key.name) <= len(query.selects):
+        return query.selects[int(key.name) - 1].unalias().copy()
+    named = {item.alias: item.this for item in query.selects if isinstance(item, exp.Alias)}
+    return (named[key.name] if isinstance(key, exp.Column) and key.name in named else key).copy()
 
 
 def run_query(database: sqlite3.Connection, sql: str) -> Rows:
@@ -103,31 +131,15 @@ def _rounded(cell: Any) -> Any:
     return float(f"{cell:.9g}") if isinstance(cell, float) else cell
 
 
-def _same(got: Rows, expected: Rows, mirrored: Rows | None) -> bool:
-    """Return whether `got` holds the expected rows with its columns in some order.
-
-    With `mirrored` (the same rows as another order of storage gives them) the order of rows counts as well: what lies
-    between two places where both have given out the same rows is tied.
-    """
+def _same(got: Rows, expected: Rows, starts: Sequence[int]) -> bool:
+    """Return whether `got` holds the expected rows, with its columns in some order, in each of the ties."""
     if len(got) != len(expected) or (got and len(got[0]) != len(expected[0])):
         return False
     if not got:
         return True
-    starts = _tie_starts(expected, mirrored) if mirrored is not None else [0]
     wanted = _by_tie(expected, starts)
     candidates = ([tuple(row[at] for at in order) for row in got] for order in _orders(got, expected))
     return any(_by_tie(rows, starts) == wanted for rows in candidates)
-
-
-def _tie_starts(expected: Rows, mirrored: Rows) -> list[int]:
-    ahead: Counter[tuple[Any, ...]] = Counter()
-    starts = []
-    for at, (one, other) in enumerate(zip(expected, mirrored, strict=True)):
-        if not any(ahead.values()):
-            starts.append(at)
-        ahead[one] += 1
-        ahead[other] -= 1
-    return starts
 
 
 def _by_tie(rows: Rows, starts: Sequence[int]) -> list[Counter[tuple[Any, ...]]]:

@@ -83,14 +83,15 @@ def load_schemas(path: Path) -> dict[str, Schema]:
     """Read Spider's tables.json; TaskError if it is missing or not what it should be."""
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
-        return {entry["db_id"]: _from_tables_json(entry) for entry in entries}
+        return {entry["db_id"]: from_tables_json(entry) for entry in entries}
     except OSError as error:
         raise TaskError(f"Cannot read {path.name} ({error.strerror}): download it again.") from error
     except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         raise TaskError(f"{path.name} is not Spider's list of schemas ({error!r}): download it again.") from error
 
 
-def _from_tables_json(entry: Mapping[str, Any]) -> Schema:
+def from_tables_json(entry: Mapping[str, Any]) -> Schema:
+    """Return the schema of one entry of tables.json."""
     names = [name.lower() for name in entry["table_names_original"]]
     columns = [(names[table] if table >= 0 else "", name.lower()) for table, name in entry["column_names_original"]]
     types = dict(zip(columns, entry["column_types"], strict=True))
