@@ -209,7 +209,7 @@ def pair_from_models(base: str, cllm: str | None = None) -> ModelPair:
 
 
 def write_pair(folder: Path, pair: ModelPair) -> Path:
-    """Write the pair file of a trained pair whose adapters lie in `folder`; return its path."""
+    """Write the pair file of a trained pair whose adapters, or tuned model, lie in `folder`; return its path."""
     data = {
         "version": PAIR_VERSION,
         "name": pair.name,
@@ -218,6 +218,7 @@ def write_pair(folder: Path, pair: ModelPair) -> Path:
         "base": str(pair.base),
         "target_adapter": _inside(folder, pair.base.adapter),
         "cllm_adapter": _inside(folder, pair.cllm.adapter if pair.cllm else None),
+        "cllm_model": _inside(folder, pair.cllm.where if pair.cllm and not pair.cllm.adapter else None),
         "chat": pair.chat,
         "template": pair.template,
         "examples": list(pair.examples),
@@ -255,7 +256,7 @@ def _build_pair(folder: Path, data: Mapping[str, Any]) -> ModelPair:
         name=_text(data, "name"),
         title=_text(data, "title"),
         base=_with_adapter(folder, data, "target_adapter"),
-        cllm=_with_adapter(folder, data, "cllm_adapter") if data["cllm_adapter"] else None,
+        cllm=_cllm(folder, data),
         description=_text(data, "description"),
         chat=bool(data["chat"]),
         template=_text(data, "template"),
@@ -265,14 +266,24 @@ def _build_pair(folder: Path, data: Mapping[str, Any]) -> ModelPair:
     )
 
 
+def _cllm(folder: Path, data: Mapping[str, Any]) -> ModelSource | None:
+    if data.get("cllm_model"):
+        return ModelSource("folder", str(_place(folder, data, "cllm_model")))
+    return _with_adapter(folder, data, "cllm_adapter") if data["cllm_adapter"] else None
+
+
 def _with_adapter(folder: Path, data: Mapping[str, Any], key: str) -> ModelSource:
-    base, adapter = ModelSource.parse(data["base"]), data[key]
-    if adapter is None:
+    base = ModelSource.parse(data["base"])
+    if data[key] is None:
         return base
-    place = (folder / adapter).resolve()
+    return ModelSource(base.kind, base.where, base.revision, str(_place(folder, data, key)))
+
+
+def _place(folder: Path, data: Mapping[str, Any], key: str) -> Path:
+    place = (folder / str(data[key])).resolve()
     if not place.is_relative_to(folder) or not place.is_dir():
-        raise ValueError(f"{key} names {adapter!r}, which is not a folder beside it.")
-    return ModelSource(base.kind, base.where, base.revision, str(place))
+        raise ValueError(f"{key} names {data[key]!r}, which is not a folder beside it.")
+    return place
 
 
 def _text(data: Mapping[str, Any], key: str) -> str:

@@ -151,6 +151,7 @@ def test_a_pair_file_has_exactly_this_shape(runs):
         "base": "smollm2",
         "target_adapter": "target",
         "cllm_adapter": "cllm",
+        "cllm_model": None,
         "chat": False,
         "template": "{prompt}\n",
         "examples": ["Lunch with Zoë"],
