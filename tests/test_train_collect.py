@@ -1,13 +1,20 @@
+import json
 import random
 
+import datasets
 import pytest
 import tiny
 import torch
 import training_rows
 
+from cllm_core.errors import ConfigError, FormatError, TrainingError
 from cllm_core.train.answers import greedy_answers, read_answers
 from cllm_core.train.clean import is_repetitive, why_dropped
+from cllm_core.train.collect import collect
+from cllm_core.train.cost import estimate
+from cllm_core.train.rows import Row
 from cllm_core.train.speed import blockwise_states
+from cllm_core.train.store import read_rows, read_shards, row_from_dict, row_to_dict
 from cllm_core.train.trajectories import jacobi_states
 
 EOS = 299
@@ -20,7 +27,7 @@ def prompts(*lengths, seed=0):
 
 def end_tokens(model, asked):
     """Tokens that end some of the answers early: the EOS trick."""
-    return {tiny.greedy(model, asked[0], 40)[7], tiny.greedy(model, asked[-1], 40)[21]}
+    return {tiny.greedy(model, asked[0], 8)[7], tiny.greedy(model, asked[-1], 18)[17]}
 
 
 def drafts(row, size, seed=0):
@@ -59,12 +66,12 @@ def test_reading_an_answer_is_what_writing_it_was():
         assert torch.allclose(one.cache[1][0], other.cache[1][0], atol=1e-4)
 
 
-@pytest.mark.parametrize("block_size", [2, 4, 5, 16])
+@pytest.mark.parametrize("block_size", [2, 5, 16])
 def test_all_blocks_at_once_go_through_the_states_of_one_block_at_a_time(block_size):
     model = tiny.model()
     asked = prompts(3, 9, 14)
     ends = end_tokens(model, asked)
-    rows = greedy_answers(model, asked, max_new_tokens=37, eos_ids=ends, context=256)
+    rows = greedy_answers(model, asked, max_new_tokens=21, eos_ids=ends, context=256)
     guesses = [drafts(row, block_size, seed) for seed, row in enumerate(rows)]
     found = jacobi_states(model, rows, guesses, block_size)
     assert sum(len(states) for row in found for states in row) > 20
@@ -108,3 +115,126 @@ def test_a_repetitive_answer_is_dropped_and_a_repetitive_prompt_is_not():
 )
 def test_an_answer_that_teaches_nothing_is_dropped_with_its_reason(prompt, answer, reason):
     assert why_dropped(prompt, answer, eos_ids={EOS}, max_length=10) == reason
+
+
+@pytest.fixture(scope="module")
+def where(tmp_path_factory):
+    """A tiny model whose answers to some prompts end, and a file of prompts."""
+    root = tmp_path_factory.mktemp("models")
+    where = training_rows.folders(root)
+    rows = [{"prompt": f"{word} {n}"} for n in range(3) for word in ("one", "three", "the longest of them")]
+    (root / "prompts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return where
+
+
+@pytest.fixture
+def unfinished_is_fine(monkeypatch):
+    """The tiny model seldom writes its end token: keep the rows without one."""
+    whole = why_dropped
+
+    def lenient(*args, **options):
+        reason = whole(*args, **options)
+        return None if reason == "unfinished" else reason
+
+    monkeypatch.setattr("cllm_core.train.collect.why_dropped", lenient)
+
+
+def run(config, **options):
+    said = []
+    return collect(config, tell=said.append, **options), said
+
+
+def test_collecting_leaves_a_line_for_every_prompt(tmp_path, where, unfinished_is_fine):
+    result, said = run(training_rows.collect_config(tmp_path / "rows", where))
+    rows, dropped = read_shards(tmp_path / "rows")
+    assert result.rows == len(rows) > 0
+    assert len(rows) + sum(dropped.values()) == 9
+    assert all(row.states and [len(s[0]) for s in row.states if s] for row in rows)
+    assert "Training tokens:" in said[-1]
+    summary = json.loads((tmp_path / "rows/summary.json").read_text())
+    assert summary["rows"] == len(rows)
+    assert len(list((tmp_path / "rows").glob("rows-*.jsonl"))) == 3
+
+
+def test_every_dropped_prompt_is_counted_by_its_reason(tmp_path, where):
+    result, said = run(training_rows.collect_config(tmp_path / "rows", where, max_length=20, trajectories=False))
+    assert sum(result.dropped.values()) + result.rows == 9
+    assert result.dropped["prompt_too_long"] == 3
+    assert any("3 prompt_too_long" in line for line in said)
+
+
+def test_batches_and_shards_change_no_row(tmp_path, where, unfinished_is_fine):
+    run(training_rows.collect_config(tmp_path / "a", where, batch=1, shard=2))
+    run(training_rows.collect_config(tmp_path / "b", where, batch=9, shard=9))
+    assert read_shards(tmp_path / "a") == read_shards(tmp_path / "b")
+
+
+def test_a_killed_run_goes_on_to_the_same_set(tmp_path, where, unfinished_is_fine):
+    config = training_rows.collect_config(tmp_path / "rows", where)
+    asked = iter(range(10))
+    first, said = run(config, stop=lambda: next(asked) >= 1)
+    assert not first.finished
+    assert "the same command goes on" in said[-1]
+    (tmp_path / "rows/rows-00001.partial-17").write_text('{"id": "cut off')  # what a kill leaves behind
+    second, said = run(config)
+    assert second.finished
+    assert said[0] == "1 of 3 shards are there already."
+    run(training_rows.collect_config(tmp_path / "straight", where))
+    assert read_shards(tmp_path / "rows") == read_shards(tmp_path / "straight")
+
+
+def test_a_folder_is_not_filled_with_other_settings(tmp_path, where):
+    run(training_rows.collect_config(tmp_path / "rows", where, trajectories=False))
+    with pytest.raises(ConfigError, match="began with seed = 0, not 1"):
+        run(training_rows.collect_config(tmp_path / "rows", where, trajectories=False, seed=1))
+
+
+def test_gold_answers_can_be_collected(tmp_path, where):
+    data = training_rows.write_prompts(tmp_path / "gold.jsonl")
+    config = training_rows.collect_config(tmp_path / "rows", {**where, "data": str(data)}, answers="gold")
+    run(config)
+    rows = read_rows(tmp_path / "rows")
+    assert len({len(row.answer_ids) for row in rows}) == 4
+    assert len({row.answer_ids[-1] for row in rows}) == 1  # the end token
+    with pytest.raises(TrainingError, match="has no gold answer"):
+        run(training_rows.collect_config(tmp_path / "none", where, answers="gold"))
+
+
+def test_rows_survive_json_and_arrow(tmp_path, where, unfinished_is_fine):
+    run(training_rows.collect_config(tmp_path / "rows", where, format="arrow"))
+    rows = read_rows(tmp_path / "rows")
+    assert [row_from_dict(json.loads(json.dumps(row_to_dict(row)))) for row in rows] == rows
+    assert read_rows(tmp_path / "rows/arrow") == rows
+    assert len(datasets.load_from_disk(str(tmp_path / "rows/arrow"))) == len(rows)
+
+
+def test_a_damaged_row_is_named_by_file_and_line(tmp_path):
+    row = training_rows.random_row(1)
+    good = json.dumps(row_to_dict(row))
+    (tmp_path / "rows-00000.jsonl").write_text(good + "\n" + good[:40] + "\n")
+    with pytest.raises(FormatError, match=r"rows-00000\.jsonl, line 2: This is not JSON"):
+        read_rows(tmp_path)
+    with pytest.raises(FormatError, match="do not fit its answer's blocks"):
+        row_from_dict({**row_to_dict(row), "block_size": 3})
+    with pytest.raises(TrainingError, match="There is no folder"):
+        read_rows(tmp_path / "nowhere")
+
+
+def test_the_cost_is_trajectories_times_length_times_prompts():
+    row = Row("r", (1,), (5, 6, 7, 8, 9, EOS), 4, (((1, 2, 3, 4), (5, 2, 3, 4)), ((1, 2),)))
+    cost = estimate([row, row], "SmolLM2-135M-Instruct")
+    assert (cost.trajectories_per_prompt, cost.trajectory_tokens, cost.tokens) == (2, 8.0, 32)
+    assert cost.share == 32 / 2e12
+    assert "2.0 trajectories a prompt x 8 tokens x 2 prompts = 32, 1.6e-11 of" in cost.sentence()
+    assert estimate([row], "unknown").share is None
+
+
+@pytest.mark.slow
+def test_two_processes_collect_the_same_set_as_one(tmp_path, where):
+    data = training_rows.write_prompts(tmp_path / "gold.jsonl")
+    where = {**where, "data": str(data)}
+    run(training_rows.collect_config(tmp_path / "one", where, answers="gold"))
+    config = training_rows.collect_config(tmp_path / "two", where, answers="gold")
+    said = training_rows.launch("cllm_core.train.collect.collect_command", config, tmp_path, processes=2)
+    assert said.count("rows in") == 1  # one process speaks
+    assert read_shards(tmp_path / "two") == read_shards(tmp_path / "one")

@@ -1,13 +1,17 @@
 """Random training rows for the tiny models, and settings for short training runs on them."""
 
 import json
+import os
 import random
+import subprocess
+import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import model_folders
 
-from cllm_core.train.config import TrainConfig
+from cllm_core.train.config import CollectConfig, TrainConfig
 from cllm_core.train.rows import Row
 
 VOCABULARY, END = 60, 1
@@ -45,3 +49,28 @@ def train_config(out: Path, where: dict[str, str], **changes: Any) -> TrainConfi
         "on_policy": 0.5, "device": "cpu", "save_every": 3, "log_every": 1,
     }  # fmt: skip
     return TrainConfig(**{**values, **where, **changes})
+
+
+def collect_config(out: Path, where: dict[str, str], **changes: Any) -> CollectConfig:
+    values: dict[str, Any] = {
+        "out": str(out), "block_size": 4, "max_new_tokens": 12, "batch": 3, "shard": 3, "device": "cpu",
+        "max_length": 64,
+    }  # fmt: skip
+    return CollectConfig(**{**values, **where, **changes})
+
+
+def launch(function: str, config: Any, folder: Path, *, processes: int) -> str:
+    """Run a command of the library in several CPU processes under `accelerate launch`; return what it printed."""
+    script = folder / "launched.py"
+    module, name = function.rsplit(".", 1)
+    kind, settings = type(config).__name__, json.dumps(asdict(config))
+    script.write_text(
+        f"import json\nfrom {module} import {name}\nfrom cllm_core.train.config import {kind}\n"
+        f"if __name__ == '__main__':\n    {name}({kind}(**json.loads({settings!r})))\n"
+    )
+    command = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", str(processes)]
+    command += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
+    environment = {**os.environ, "PYTHONPATH": os.getcwd(), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([*command, str(script)], capture_output=True, text=True, env=environment, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout

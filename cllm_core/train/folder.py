@@ -31,7 +31,7 @@ class RunFolder:
         """Make the folder and its config.json; ConfigError if it holds a run with other settings."""
         written = self.path / "config.json"
         if written.exists():
-            _check_same(written, config)
+            check_same(written, asdict(config), _FREE)
         if self.writes:
             try:
                 self.checkpoints.mkdir(parents=True, exist_ok=True)
@@ -67,15 +67,15 @@ def _step_of(line: str) -> float:
         return float("inf")
 
 
-def _check_same(written: Path, config: TrainConfig) -> None:
+def check_same(written: Path, now: Mapping[str, Any], free: frozenset[str]) -> None:
+    """Raise ConfigError if a folder's config.json has other settings than `now`, those in `free` aside."""
     try:
         before = json.loads(written.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{written} cannot be read: choose another run folder.") from error
-    now = asdict(config)
-    for name in sorted(now.keys() - _FREE):
+        raise ConfigError(f"{written} cannot be read: choose another folder.") from error
+    for name in sorted(now.keys() - free):
         if name in before and before[name] != now[name]:
             raise ConfigError(
                 f"The run in {written.parent} began with {name} = {before[name]!r}, not {now[name]!r}: "
-                "resume it with the settings it began with, or choose another run folder."
+                "resume it with the settings it began with, or choose another folder."
             )

@@ -1,10 +1,7 @@
 """One training run from its settings to its result: model, rows, cost, loop, adapter, card. Knows no command line."""
 
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,13 +19,15 @@ from cllm_core.train.data import fit_rows, gold_rows
 from cllm_core.train.folder import RunFolder, Say
 from cllm_core.train.loop import Loop
 from cllm_core.train.rows import Row
+from cllm_core.train.signals import Stop, stop_on_signals
 from cllm_core.train.store import read_rows
 from cllm_core.train.student import Student, check_packing
 
 if TYPE_CHECKING:
     from cllm_core.hf import LoadedModel
 
-Stop = Callable[[], bool]
+# called before step 1, and with the folder of each checkpoint while that is being written
+Watch = Callable[["LoadedModel", int, Path | None], None]
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,16 @@ def train_command(config: TrainConfig) -> RunResult:
         return train(config, stop=stop)
 
 
-def train(config: TrainConfig, *, stop: Stop = lambda: False, tell: Say = print) -> RunResult:
+def train(
+    config: TrainConfig,
+    *,
+    stop: Stop = lambda: False,
+    tell: Say = print,
+    watch: Watch = lambda loaded, step, checkpoint: None,
+) -> RunResult:
     """Start a run, or resume the one in its folder, and return how it ended. `stop` is asked at every step.
+
+    `watch` sees the model as it is before training and at every checkpoint, in the main process only.
 
     Raises ConfigError, a ModelError, TaskError or TrainingError, each with one sentence for the user.
     """
@@ -76,21 +83,24 @@ def train(config: TrainConfig, *, stop: Stop = lambda: False, tell: Say = print)
         if loop.step >= config.steps:
             folder.say(f"The run in {folder.path} is finished: there is nothing left to do.")
             return RunResult(folder.path, loop.step, True)
-    return _drive(loop, model, loaded, stop)
+    return _drive(loop, model, loaded, stop, watch)
 
 
-def _drive(loop: Loop, model: Any, loaded: "LoadedModel", stop: Stop) -> RunResult:
+def _drive(loop: Loop, model: Any, loaded: "LoadedModel", stop: Stop, watch: Watch) -> RunResult:
     config, folder, accelerator = loop.config, loop.folder, loop.accelerator
     folder.say(estimate(loop.rows, loaded.info.name).sentence())
     if config.tracker != "none":
         accelerator.init_trackers(folder.path.name, config=vars(config))
     started = time.perf_counter()
+    if loop.step == 0 and folder.writes:
+        watch(loaded, 0, None)
 
-    def adapter(checkpoint: Path) -> None:
+    def at_checkpoint(checkpoint: Path) -> None:
         if config.method == "lora":
             save_adapter(model, checkpoint / "adapter", base=loaded.info.name)
+        watch(loaded, loop.step, checkpoint)
 
-    finished = loop.run(stop, adapter)
+    finished = loop.run(stop, at_checkpoint)
     if not finished:
         folder.say(f"Stopped after step {loop.step} of {config.steps}: the same command goes on from there.")
     elif folder.writes:
@@ -167,18 +177,3 @@ def make_accelerator(config: TrainConfig) -> tuple[Accelerator, list[str]]:
 def _dtype(config: TrainConfig, mixed_precision: str) -> str:
     """Return the dtype to load in: trained weights stay float32, frozen ones may be half as large."""
     return "bfloat16" if mixed_precision == "bf16" and config.method == "lora" else "float32"
-
-
-@contextmanager
-def stop_on_signals() -> Iterator[Stop]:
-    """Within the block, SIGTERM and SIGINT only raise a flag, which the yielded function reads."""
-    stopped = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stopped.is_set
-        return
-    before = {number: signal.signal(number, lambda *_: stopped.set()) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield stopped.is_set
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -17,6 +17,7 @@ from cllm_core import io
 from cllm_core.compare import open_run
 from cllm_core.tasks import get_task
 from cllm_core.tasks.base import Example
+from cllm_core.train.data import end_token
 from cllm_core.train.jobs.folder import BEST, Job
 from cllm_core.train.jobs.guard import Measures, agreement, collapse, repetition
 from cllm_core.types import Trajectory
@@ -56,7 +57,7 @@ class Probe:
 
     def __call__(self, loaded: "LoadedModel", step: int, checkpoint: Path | None) -> None:
         """Probe the model as it is now. `checkpoint` is the folder being written, with the adapter in it."""
-        if self._stop() or step in probe_steps(self.job.folder):
+        if self._stop() or self.reason or step in probe_steps(self.job.folder):
             return
         started = time.perf_counter()
         training = loaded.model.training
@@ -93,7 +94,8 @@ class Probe:
         """Return what to agree with: the gold answers that are learnt, else the model's answers before training."""
         answers = [example.answer for example in self._examples]
         if self._plan.job.answers == "gold" and all(answers):
-            return [tuple(loaded.tokenizer(answer, add_special_tokens=False)["input_ids"]) for answer in answers]
+            texts = [loaded.tokenizer(answer, add_special_tokens=False)["input_ids"] for answer in answers]
+            return [(*ids, end_token(loaded)) for ids in texts]
         if step == 0:
             return [run.ids for run in found]
         return [run.ids for run in io.load_run(probe_file(self.job.folder, 0)).values()]
