@@ -5,10 +5,12 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
+import phrase_runs
 import pytest
 import worked_example
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from phrase_runs import APART, GROUP_BY, SELECT_FROM, SQL, TABLE, run_of
 
 from cllm_core import io
 from cllm_core.annotate import annotate, arrivals
@@ -17,11 +19,12 @@ from cllm_core.collocation_files import load_table, read_corpus, save_table, tab
 from cllm_core.collocations import Collocation, CollocationTable, Share, count, measure, occurrences, overall
 from cllm_core.errors import FormatError, NewerFormat
 from cllm_core.mining import MiningConfig, mine
-from cllm_core.types import Step, Trajectory
+from cllm_core.types import ModelInfo
 from cllm_core.words import joined, placed_sentences, sentences
+from visualize import phrases
+from visualize.view import player_props
 
 few = settings(max_examples=50, deadline=None)
-JUNK = 1000  # ids from here on are wrong guesses
 
 
 def shown(text: str) -> list[list[str]]:
@@ -65,26 +68,6 @@ def test_words_join_with_a_space_only_where_their_script_has_one() -> None:
     assert joined(["東", "京", "Tower"]) == "東京 Tower"
 
 
-def run_of(pieces: list[bytes], passes: list[int], special: frozenset[int] = frozenset()) -> Trajectory:
-    """A trajectory whose output is the pieces, a token each; token p is right from pass passes[p] on, or earlier: the
-    token after a right prefix always is."""
-    ids = tuple(range(len(pieces)))
-    steps: list[Step] = []
-    fixed, draft = 0, tuple(JUNK for _ in ids)
-    while fixed < len(ids):
-        t = len(steps) + 1
-        known = fixed + next((i for i, token in enumerate(draft) if token != fixed + i), len(draft))
-        state = tuple(p if passes[p] <= t or p <= known else JUNK + t for p in ids[fixed:])
-        agreed = next((i for i, (guess, token) in enumerate(zip(draft, state)) if guess != token), len(state))
-        reached = min(fixed + agreed + 1, len(ids))
-        steps.append(Step(fixed, draft, state, reached, 0.01))
-        fixed, draft = reached, state[reached - fixed :]
-    junk = dict.fromkeys(range(JUNK, JUNK + len(steps) + 1), b" ?")
-    return worked_example.trajectory(
-        steps=tuple(steps), ids=ids, prompt_ids=(JUNK,), pieces={**dict(enumerate(pieces)), **junk}, special=special
-    )
-
-
 def test_words_are_placed_on_the_tokens_that_hold_a_part_of_them() -> None:
     emoji, word = "🤗".encode(), "déjà".encode()
     pieces = [b"GRO", b"UP", b" BY ", emoji[:2], emoji[2:], b" " + word[:2], word[2:], b"\xff", b" x y"]
@@ -119,17 +102,12 @@ def test_a_position_has_arrived_when_it_is_right_from_there_on(passes: list[int]
 
 # --- occurrences
 
-GROUP_BY = Collocation((("group", "by"),), "GROUP BY", 9, 99.0, 5.0)
-SELECT_FROM = Collocation((("select",), ("from",)), "SELECT … FROM", 9, 99.0, 2.0)
-TABLE = CollocationTable((GROUP_BY, SELECT_FROM), max_gap=3)
-SQL = [b"SELECT", b" name", b" FROM", b" t", b" GROUP", b" BY", b" x"]
-
 
 def test_a_collocation_arrived_together_when_its_tokens_became_right_in_one_pass() -> None:
     run = run_of(SQL, [1, 2, 1, 3, 4, 4, 5])
     found = [(each.text, each.positions, each.arrived, each.together) for each in occurrences(run, TABLE)]
     assert found == [("SELECT … FROM", (0, 2), (1, 1), 1), ("GROUP BY", (4, 5), (4, 4), 4)]
-    apart = [each.together for each in occurrences(run_of(SQL, [1, 2, 3, 4, 5, 6, 7]), TABLE)]
+    apart = [each.together for each in occurrences(run_of(SQL, APART), TABLE)]
     assert apart == [None, None]
 
 
@@ -151,11 +129,62 @@ def test_a_gap_holds_one_to_max_gap_words(between: int, found: int) -> None:
 
 
 def test_shares_add_up_over_runs_lane_by_lane() -> None:
-    together, apart = run_of(SQL, [1] * 7), run_of(SQL, [1, 2, 3, 4, 5, 6, 7])
+    together, apart = run_of(SQL, [1] * 7), run_of(SQL, APART)
     lanes = measure([{"base_jacobi": apart, "cllm_jacobi": together}, {"base_jacobi": apart}], TABLE)
     assert lanes["base_jacobi"][GROUP_BY.runs] == Share(0, 2)
     assert lanes["cllm_jacobi"][GROUP_BY.runs] == Share(1, 1)
     assert (Share(0, 2).ratio, Share(1, 1).ratio, Share().ratio) == (0.0, 1.0, None)
+
+
+# --- the player's payload
+
+
+def test_the_payload_tells_where_a_lanes_collocations_are_and_when_they_arrived() -> None:
+    props = player_props(phrase_runs.lanes(), table=TABLE)
+    base, cllm = props["lanes"]
+    assert base["collocations"] == [
+        {"label": "GROUP BY", "hits": [[0, 4, 5]]},
+        {"label": "SELECT … FROM", "hits": [[0, 0, 2]]},
+    ]
+    assert cllm["collocations"] == [
+        {"label": "GROUP BY", "hits": [[2, 4, 5]], "share": [7, 9]},
+        {"label": "SELECT … FROM", "hits": [[1, 0, 2]]},
+    ]
+    assert props["corpus"] == TABLE.corpus
+
+
+def test_without_a_table_the_payload_says_nothing_of_collocations() -> None:
+    props = player_props(phrase_runs.lanes())
+    assert "corpus" not in props
+    assert all("collocations" not in lane for lane in props["lanes"])
+
+
+def test_a_pairs_own_table_comes_before_the_general_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs, general = tmp_path / "pairs", CollocationTable(corpus="general")
+    (pairs / "sql").mkdir(parents=True)
+    monkeypatch.setattr(phrases, "assets_folder", lambda: pairs)
+    monkeypatch.setattr(phrases, "runs_folder", lambda: tmp_path / "runs")
+    tuned = {"cllm_jacobi": worked_example.trajectory(model=ModelInfo("m", adapter="sql/cllm"))}
+    assert phrases.table_for(tuned) is None
+    save_table(general, tmp_path / "collocations.json")
+    assert phrases.table_for(tuned) == general
+    save_table(TABLE, pairs / "sql" / "collocations.json")
+    assert phrases.table_for(tuned) == TABLE
+    assert phrases.table_for({"base_jacobi": worked_example.trajectory()}) == general
+    (pairs / "sql" / "collocations.json").write_text("{")  # a damaged one is passed over
+    assert phrases.table_for(tuned) == general
+
+
+@pytest.mark.parametrize("adapter", ["../sql", "../../etc", "/etc/passwd", "..", "", ".", "a\x00b"])
+def test_a_models_name_never_leads_to_a_file_elsewhere(
+    adapter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = tmp_path / "assets" / "pairs"
+    pairs.mkdir(parents=True)
+    monkeypatch.setattr(phrases, "assets_folder", lambda: pairs)
+    monkeypatch.setattr(phrases, "runs_folder", lambda: pairs)
+    save_table(TABLE, tmp_path / "collocations.json")
+    assert phrases.table_for({"x": worked_example.trajectory(model=ModelInfo("m", adapter=adapter))}) is None
 
 
 # --- mining
@@ -258,7 +287,7 @@ def test_a_newer_table_is_refused_as_such() -> None:
 
 
 def test_a_corpus_takes_text_rows_runs_and_comparisons_and_names_what_it_leaves_out(tmp_path: Path) -> None:
-    run = run_of(SQL, [1, 2, 3, 4, 5, 6, 7])
+    run = run_of(SQL, APART)
     rows = [
         json.dumps({"text": "one"}),
         "",

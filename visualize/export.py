@@ -17,6 +17,7 @@ from visualize.exports.plotly_files import export_figures
 from visualize.exports.raster import export_png
 from visualize.exports.svg import export_svg
 from visualize.page import standalone_page
+from visualize.phrases import table_for
 from visualize.view import player_props
 
 __all__ = ["EXPORTERS", "ExportOptions", "Exporter", "export", "export_name", "read_csv_cells"]
@@ -40,7 +41,7 @@ def export_json(lanes: Mapping[str, Trajectory], options: ExportOptions) -> byte
 def export_html(lanes: Mapping[str, Trajectory], options: ExportOptions) -> bytes:
     """Return one page with the player in it: works offline, from a file, with no outside request."""
     title = options.title or "Decoding, pass by pass"
-    return standalone_page(player_props(lanes, title=title), title).encode("utf-8", "replace")
+    return standalone_page(player_props(lanes, title=title, table=table_for(lanes)), title).encode("utf-8", "replace")
 
 
 EXPORTERS: dict[str, Exporter] = {

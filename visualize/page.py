@@ -23,13 +23,16 @@ SCRIPTS = (
     "lanes",
     "inspector",
     "controls",
+    "collocations",
+    "handle",
     "main",
 )
+STYLES = ("player", "player/collocations", "player/flags")
 
 
 @cache
 def player_script() -> str:
-    """Return the player as one plain script: it defines `CllmPlayer.mount(root, props) -> {update, destroy}`."""
+    """Return the player as one plain script: it defines `CllmPlayer.mount(root, props) -> Handle` (handle.js)."""
     sources = [(ASSETS / "player" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS]
     return '(() => {\n"use strict";\n' + "\n".join(sources) + "})();\n"
 
@@ -37,7 +40,7 @@ def player_script() -> str:
 @cache
 def player_style() -> str:
     """Return the player's style sheet."""
-    return (ASSETS / "player.css").read_text(encoding="utf-8")
+    return "\n".join((ASSETS / f"{name}.css").read_text(encoding="utf-8") for name in STYLES)
 
 
 def payload_json(props: PlayerProps) -> str:

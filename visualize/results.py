@@ -17,6 +17,7 @@ from visualize.export import ExportOptions, export, export_name
 from visualize.figures import progress_figure
 from visualize.labels import one_line
 from visualize.live import Status, status
+from visualize.phrases import table_for
 from visualize.view import LANE_LABELS, PlayerProps, player_props
 
 DOWNLOADS = ("json", "csv", "html")
@@ -134,7 +135,8 @@ def payload(lanes: Mapping[str, Trajectory]) -> tuple[PlayerProps | None, list[s
             f"This run has {cells:,} cells and the player draws up to {PLAYER_CELLS:,}: ask for fewer tokens or a "
             "smaller block. The table, the figure and the downloads hold all of it."
         ]
-    return player_props(lanes, labels={key: one_line(key) for key in lanes if key not in LANE_LABELS}), []
+    labels = {key: one_line(key) for key in lanes if key not in LANE_LABELS}
+    return player_props(lanes, labels=labels, table=table_for(lanes)), []
 
 
 @dataclass(frozen=True)

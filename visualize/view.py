@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any, NotRequired, TypedDict
 
 from cllm_core.annotate import annotate
+from cllm_core.collocations import Collocation, CollocationTable, occurrences
 from cllm_core.metrics import summarize, window_size
 from cllm_core.types import Step, Trajectory
 
@@ -42,6 +43,14 @@ class PassProps(TypedDict):
     k: NotRequired[list[list[int]]]  # candidates of each prediction: piece, thousandths, piece, thousandths, ...
 
 
+class CollocationProps(TypedDict):
+    """A collocation that occurs in a lane's output."""
+
+    label: str  # GROUP BY, SELECT … FROM
+    hits: list[list[int]]  # per occurrence: the pass it arrived together in (0: in several), then its positions
+    share: NotRequired[list[int]]  # [arrived together, occurrences] of this lane over the runs it was measured on
+
+
 class LaneProps(TypedDict):
     """One run."""
 
@@ -60,6 +69,7 @@ class LaneProps(TypedDict):
     passes: list[PassProps]
     summary: dict[str, float | int | None]
     notes: list[str]
+    collocations: NotRequired[list[CollocationProps]]  # strongest first; absent where there was no table to look in
 
 
 Piece = tuple[int, int, str]  # token id, kind, text (hex digits for BYTES)
@@ -75,6 +85,7 @@ class PlayerProps(TypedDict):
     pieces: list[Piece]
     lanes: list[LaneProps]
     notes: list[str]
+    corpus: NotRequired[str]  # what the collocations were found in
 
 
 class _Pieces:
@@ -101,9 +112,16 @@ def _piece(token: int, piece: bytes, special: bool) -> Piece:
 
 
 def player_props(
-    lanes: Mapping[str, Trajectory], *, title: str = "", labels: Mapping[str, str] | None = None
+    lanes: Mapping[str, Trajectory],
+    *,
+    title: str = "",
+    labels: Mapping[str, str] | None = None,
+    table: CollocationTable | None = None,
 ) -> PlayerProps:
-    """Return the payload for lanes of one prompt, keyed and ordered as given (`base_ar`, `base_jacobi`, ...)."""
+    """Return the payload for lanes of one prompt, keyed and ordered as given (`base_ar`, `base_jacobi`, ...).
+
+    With a table, each lane says which of its collocations occur in it and when they arrived.
+    """
     pieces = _Pieces()
     cells = sum(len(step.state) for trajectory in lanes.values() for step in trajectory.steps)
     candidates = cells <= CANDIDATE_CELLS
@@ -111,7 +129,10 @@ def player_props(
         _lane(key, (labels or {}).get(key, LANE_LABELS.get(key, key)), trajectory, pieces, candidates)
         for key, trajectory in lanes.items()
     ]
-    return {
+    if table is not None:
+        for lane, (key, trajectory) in zip(props, lanes.items()):
+            lane["collocations"] = _collocations(key, trajectory, table)
+    payload: PlayerProps = {
         "schema": SCHEMA,
         "version": VERSION,
         "title": title,
@@ -120,6 +141,9 @@ def player_props(
         "lanes": props,
         "notes": [] if candidates else [f"Candidates are left out of this view: it has {cells:,} cells."],
     }
+    if table is not None:
+        payload["corpus"] = table.corpus
+    return payload
 
 
 LANE_LABELS = {
@@ -153,6 +177,21 @@ def _lane(key: str, label: str, trajectory: Trajectory, pieces: _Pieces, candida
         "summary": {name: _rounded(value) for name, value in asdict(summarize(trajectory, annotation)).items()},
         "notes": list(trajectory.notes),
     }
+
+
+def _collocations(key: str, trajectory: Trajectory, table: CollocationTable) -> list[CollocationProps]:
+    found: dict[Collocation, list[list[int]]] = {}
+    for occurrence in occurrences(trajectory, table):
+        hit = [occurrence.together or 0, *occurrence.positions]
+        found.setdefault(occurrence.collocation, []).append(hit)
+    listed = []
+    for collocation in sorted(found, key=table.collocations.index):
+        props: CollocationProps = {"label": collocation.label, "hits": found[collocation]}
+        if key in collocation.shares:
+            share = collocation.shares[key]
+            props["share"] = [share.together, share.occurrences]
+        listed.append(props)
+    return listed
 
 
 def _pass(

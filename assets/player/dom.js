@@ -61,3 +61,8 @@ function seconds(milliseconds) {
   const value = milliseconds / 1000;
   return `${value.toFixed(value < 10 ? 2 : 1)} s`;
 }
+
+/** The node as a list of one, or an empty list for null. */
+function present(node) {
+  return node === null ? [] : [node];
+}

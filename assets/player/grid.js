@@ -156,7 +156,8 @@ class Grid {
       const position = this.left + column;
       th.setAttribute("aria-colindex", position + 2);
       setText(th.firstChild, String(position));
-      const target = this.look.view === "hindsight" ? this.lane.output[position] : undefined;
+      const named = this.look.view === "hindsight" || this.look.targets;
+      const target = named ? this.lane.output[position] : undefined;
       setText(th.lastChild, target === undefined ? "" : visibleText(this.pieces[target]));
     });
   }
@@ -178,16 +179,21 @@ class Grid {
     const passed = !cell && t > 0 && t <= k && position < lane.fixed[t - 1];
     const off = cell !== null && look.off.has(cell.letter);
     const pinned = look.pinned !== null && look.pinned.t === t && look.pinned.position === position;
-    const key = `${lane.key} ${t} ${position} ${cell ? cell.letter : passed} ${off} ${pinned}`;
+    const flag = cell ? look.flags.get(cellKey({ t, position })) : undefined;
+    const key = `${lane.key} ${t} ${position} ${cell ? cell.letter : passed} ${off} ${pinned} ${flag}`;
     td.place = { t, position, empty: cell === null };
     if (td.key === key) return;
     td.key = key;
     td.setAttribute("aria-colindex", position + 2);
-    td.className = pinned ? "cp-pinned" : "";
+    td.className = `${pinned ? "cp-pinned" : ""}${flag ? ` cp-flag cp-flag-${flag}` : ""}`;
     td.dataset.state = cell ? CLASSES[cell.letter].name : passed ? "passed" : "blank";
     td.setAttribute(
       "aria-label",
-      cell ? cellLabel(this.pieces[cell.piece], t, position, cell) : passed ? "fixed before" : "blank",
+      cell
+        ? cellLabel(this.pieces[cell.piece], t, position, cell) + (flag ? `, ${FLAGS[flag]}` : "")
+        : passed
+          ? "fixed before"
+          : "blank",
     );
     td.replaceChildren(...(cell ? [cellNode(this.pieces[cell.piece], cell, off, look.view)] : []));
   }
@@ -309,6 +315,7 @@ function frontierLines(grid) {
   if (look.view === "hindsight")
     nodes.push(svg("path", { class: "cp-correct", d: staircase(lane.correct, grid, last) }));
   nodes.push(svg("path", { class: "cp-frontier", d: staircase(lane.fixed, grid, last) }));
+  if (look.view === "hindsight") nodes.push(...bracketLines(grid));
   return nodes;
 }
 

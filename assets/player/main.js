@@ -10,6 +10,9 @@ class Player {
     this.cursor = 0;
     this.playing = false;
     this.lane = 0;
+    this.flags = new Map(); // cell -> kind, set from outside
+    this.targets = false;
+    this.listeners = { cell: [], pass: [] };
     this.calm = matchMedia("(prefers-reduced-motion: reduce)");
     this.resized = new ResizeObserver(() => this.relayout());
     root.classList.add("cllm-player");
@@ -84,6 +87,7 @@ class Player {
       el("div", { class: "cp-lanes" }, ...this.cards.map((card) => card.node)),
       this.legend,
       el("div", { class: "cp-stage" }, this.grid.node, this.inspector.node),
+      ...present(collocationList(run, (index, hit) => this.jump(index, hit))),
       ...runNotes(run),
       this.status,
       this.help,
@@ -207,9 +211,20 @@ class Player {
   }
 
   pin(cell) {
+    if (cell && this.listeners.cell.map((listener) => listener({ ...cell })).includes(true)) return this.draw();
     const same = this.pinned && cell && this.pinned.t === cell.t && this.pinned.position === cell.position;
     this.pinned = same ? null : cell;
     this.draw();
+  }
+
+  /** Goes to where a collocation arrived. */
+  jump(index, { t, positions: [position] }) {
+    this.pause();
+    this.settings.view = "hindsight";
+    this.cursor = cursorOf(this.run.lanes[index], this.settings.clock, t);
+    this.select(index);
+    this.pinned = { t, position };
+    this.draw(true);
   }
 
   // --- keys
@@ -259,6 +274,7 @@ class Player {
     const focused = this.legend.contains(document.activeElement) ? document.activeElement.dataset.letter : null;
     this.legend.replaceChildren(
       ...legend(view, legendLetters(this.focus(), view), off, (letter) => this.filter(letter)),
+      ...(view === "hindsight" ? bracketKey(this.focus()) : []),
     );
     if (focused) this.legend.querySelector(`[data-letter="${focused}"]`)?.focus();
   }
@@ -280,7 +296,9 @@ class Player {
     });
     if (follow || this.grid.lane !== this.drawnLane || states[this.lane] !== this.grid.k)
       this.follow(states[this.lane]);
-    this.grid.draw(states[this.lane], { view, off, pinned: this.pinned });
+    const told = this.grid.k;
+    this.grid.draw(states[this.lane], { view, off, pinned: this.pinned, flags: this.flags, targets: this.targets });
+    if (told !== this.grid.k) for (const listener of this.listeners.pass) listener(this.grid.k);
     this.drawInspector();
     this.announce(this.sentence(states[this.lane]), !this.playing);
   }
@@ -348,7 +366,7 @@ function mount(root, props) {
   const player = new Player(root);
   players.set(root, player);
   player.show(props);
-  return { update: (next) => player.show(next), destroy: () => player.destroy() };
+  return new Handle(player);
 }
 
 window.CllmPlayer = Object.freeze({ mount });

@@ -30,6 +30,7 @@ function readChecked(props) {
     prompt: textOr(props.prompt, ""),
     pieces: props.pieces,
     notes: texts(props.notes),
+    corpus: textOr(props.corpus, ""),
     lanes: props.lanes.map((lane, index) => readLane(lane, index, props.pieces)),
   };
 }
@@ -89,6 +90,7 @@ function readLane(lane, index, pieces) {
     notes: texts(lane.notes),
     output: lane.output,
     passes: lane.passes,
+    ...readCollocations(lane, name),
     ...measured(lane),
   };
 }

@@ -16,6 +16,7 @@ from visualize.exports.names import run_digest
 from visualize.labels import one_line
 from visualize.load import Lanes, load_file
 from visualize.page import standalone_page
+from visualize.phrases import table_for
 from visualize.view import LANE_LABELS, player_props
 
 INDEX = "index.html"
@@ -50,7 +51,8 @@ def build_gallery(source: Path, target: Path, title: str = TITLE) -> list[Galler
     _make_room(target)
     for page in pages:
         name = one_line(page.source)
-        write_whole(target / page.name, standalone_page(player_props(page.lanes, title=name), name).encode())
+        props = player_props(page.lanes, title=name, table=table_for(page.lanes))
+        write_whole(target / page.name, standalone_page(props, name).encode())
     write_whole(target / INDEX, _index(pages, problems, title).encode("utf-8", "replace"))
     return pages
 

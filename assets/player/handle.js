@@ -1,0 +1,106 @@
+// What a page around the player may do with it: go to a pass, flag cells, listen. The lessons are such a page.
+//
+//   const player = CllmPlayer.mount(root, props);
+//   player.set({ lane: "base_jacobi", view: "known", pass: 3 });    any of lane, view, clock, pass, flags, quiz, targets
+//   player.set({ flags: [{ t: 3, position: 5, kind: "look" }] });   kinds are those of FLAGS
+//   await player.play(7);                                           pass by pass; false if something else came between
+//   player.on("cell", ({ t, position }) => true);                   a cell was chosen; true keeps it from being pinned
+//   player.on("pass", (pass) => { ... });                           another state is shown
+//   player.state();  player.cell({ t: 3, position: 5 });
+
+const PLAY_PAUSE = 500; // milliseconds between two passes of play()
+
+class Handle {
+  constructor(player) {
+    this.player = player;
+    this.turn = 0; // of play(): a later call ends an earlier one
+  }
+
+  update(props) {
+    this.turn++;
+    this.player.show(props);
+  }
+
+  destroy() {
+    this.turn++;
+    this.player.destroy();
+  }
+
+  /** `quiz` hides what would give an answer away; `targets` names the output's tokens over the grid in either view. */
+  set({ lane, view, clock, pass, flags, quiz, targets }) {
+    const { player } = this;
+    this.turn++;
+    player.pause();
+    if (flags !== undefined) player.flags = new Map(flags.map((flag) => [cellKey(flag), flag.kind]));
+    if (quiz !== undefined) player.root.classList.toggle("cp-quiz", quiz);
+    if (targets !== undefined) player.targets = targets;
+    if (player.run.message) return;
+    if (clock !== undefined && clock !== player.settings.clock) player.set("clock", clock);
+    if (view !== undefined) player.settings.view = view;
+    const index = lane === undefined ? -1 : player.run.lanes.findIndex(({ key }) => key === lane);
+    const shown = player.run.lanes[index < 0 ? player.lane : index];
+    if (pass !== undefined) player.cursor = cursorOf(shown, player.settings.clock, clamped(pass, 0, shown.last));
+    if (index >= 0 && index !== player.lane) player.select(index);
+    else player.drawSettings();
+    if (pass !== undefined) player.draw(true);
+  }
+
+  /** Goes to a pass of the lane that is shown, one pass after another; at once for who wants no motion. */
+  async play(pass) {
+    const { player } = this;
+    const turn = ++this.turn;
+    player.pause();
+    const { last } = player.focus();
+    const target = clamped(pass, 0, last);
+    if (player.calm.matches) this.seek(target);
+    while (this.state().pass < target) {
+      this.seek(this.state().pass + 1);
+      if (this.state().pass < target) await new Promise((resolve) => setTimeout(resolve, PLAY_PAUSE));
+      if (turn !== this.turn) return false;
+    }
+    this.seek(target);
+    return true;
+  }
+
+  seek(pass) {
+    this.player.seek(cursorOf(this.player.focus(), this.player.settings.clock, pass));
+  }
+
+  /** What is shown: {message} where nothing can be, else {lane, pass, last, view, fixed}. */
+  state() {
+    const { player } = this;
+    if (player.run.message) return { message: player.run.message };
+    const lane = player.focus();
+    const pass = passAt(lane, player.settings.clock, player.cursor);
+    return { lane: lane.key, pass, last: lane.last, view: player.settings.view, fixed: lane.fixed[pass] };
+  }
+
+  /** What is known of a cell in hindsight: {text, label, why, right}; null where there is none. */
+  cell({ t, position }) {
+    const lane = this.player.focus();
+    const cell = cellAt(lane, t, position, "hindsight");
+    return (
+      cell && {
+        text: visibleText(this.player.run.pieces[cell.piece]),
+        label: CLASSES[cell.letter].label,
+        why: whyClass(lane, t, position, cell.letter),
+        right: lane.output[position] === cell.piece,
+      }
+    );
+  }
+
+  /** The positions that row t holds: [first, the one after the last]. */
+  span(t) {
+    return rowSpan(this.player.focus(), t);
+  }
+
+  on(type, listener) {
+    this.player.listeners[type].push(listener);
+  }
+}
+
+const FLAGS = { look: "look here", pick: "your mark", yes: "right", no: "not right", missed: "right, and not marked" };
+
+function cellKey({ t, position }) {
+  return `${t} ${position}`;
+}
