@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import torch
 from transformers import GenerationConfig
 from transformers.generation import logits_process as library
@@ -91,9 +92,8 @@ class Sampler:
 
     def _make_noise(self, position: int, vocab_size: int) -> torch.Tensor:
         """Return Gumbel noise (V,) for an absolute position, the same on every device."""
-        generator = torch.Generator().manual_seed((self._seed << 31) + position)
-        uniform = torch.rand(vocab_size, generator=generator, dtype=torch.float64)
-        return -torch.log(-torch.log(uniform.clamp(1e-300, 1 - 1e-16))).float()
+        generator = np.random.Generator(np.random.Philox(key=(self._seed, position)))
+        return torch.from_numpy(generator.gumbel(size=vocab_size)).float()
 
 
 def _led_by(choice: tuple[int, float], row: tuple[tuple[int, float], ...]) -> tuple[tuple[int, float], ...]:
