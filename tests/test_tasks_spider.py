@@ -49,7 +49,9 @@ def test_full_schema_shows_every_table_within_its_bound(folder: Path):
 
 
 def test_folder_can_be_the_tasks_own_or_the_one_above(folder: Path):
-    assert TASK.load("dev", data=folder) == TASK.load("dev", data=folder / "spider")
+    examples = TASK.load("dev", data=folder)
+    assert TASK.load("dev", data=folder / "spider") == examples
+    assert TASK.load("dev", data=folder / "spider" / "dev.jsonl") == examples
 
 
 def test_gold_passes_and_another_answer_fails(folder: Path):
@@ -57,6 +59,14 @@ def test_gold_passes_and_another_answer_fails(folder: Path):
         assert TASK.check(example, example.answer) == {"exact_match": 1.0, "execution_match": 1.0}
         assert TASK.check(example, "SELECT name FROM singer") == {"exact_match": 0.0, "execution_match": 0.0}
         assert TASK.check(example, "I do not know.") == {"exact_match": 0.0, "execution_match": 0.0}
+
+
+def test_gold_that_cannot_run_is_judged_by_its_clauses(folder: Path):
+    row = {"db_id": "music", "question": "?", "query": "SELECT Name FROM nowhere"}
+    (folder / "spider" / "dev.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    (example,) = TASK.load("dev", data=folder)
+    assert TASK.check(example, "select name from nowhere") == {"exact_match": 1.0, "execution_match": 1.0}
+    assert TASK.check(example, "select name from singer") == {"exact_match": 0.0, "execution_match": 0.0}
 
 
 @pytest.mark.parametrize(

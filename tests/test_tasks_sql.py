@@ -1,11 +1,14 @@
 """Text-to-SQL judged two ways: clause by clause, and by running both queries on databases that tell them apart."""
 # ruff: noqa: E501 - one pair of queries a line
 
+import re
 import sqlite3
 from contextlib import closing
 
 import pytest
 import sql_world
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cllm_core.tasks.sql.clauses import SqlError, exact_match, normalise
 from cllm_core.tasks.sql.databases import connect, generate
@@ -213,3 +216,40 @@ def test_ties_leave_the_order_open():
 def test_gold_that_cannot_run_is_an_error():
     with pytest.raises(QueryError, match="no such column"):
         execution_match("SELECT unknown FROM singer", "SELECT Name FROM singer", SCHEMA)
+
+
+PIECES = re.findall(
+    r"\S+",
+    """SELECT FROM WHERE GROUP BY ORDER HAVING LIMIT DISTINCT JOIN ON AS AND OR NOT IN LIKE BETWEEN UNION INTERSECT EXCEPT
+    WITH VALUES CASE WHEN THEN END NULL EXISTS singer concert Name Age T1 T2 T1.Name count max ( ) , * = < >= - 1 9e999
+    99999999999999999999 'x' "y" ;""",
+)
+STARTS = ["", "SELECT Name FROM singer ", "SELECT COUNT(*) FROM singer WHERE ", "SELECT Name FROM singer WHERE Age > "]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(STARTS), st.lists(st.sampled_from(PIECES), max_size=12))
+def test_nothing_that_a_model_writes_breaks_the_checks(start: str, pieces: list[str]):
+    predicted = start + " ".join(pieces)
+    gold = "SELECT Name FROM singer WHERE Age > 20"
+    assert exact_match(gold, predicted, SCHEMA) in (True, False)
+    assert execution_match(gold, predicted, SCHEMA) in (True, False)
+
+
+@pytest.mark.parametrize(
+    "predicted",
+    [
+        "SELECT Name FROM singer WHERE Age > 99999999999999999999",
+        "SELECT Name FROM singer WHERE Age > 9e999",
+        "SELECT Name FROM (VALUES (1), (2))",
+        "WITH a AS (SELECT Name FROM singer) SELECT * FROM a",
+        "SELECT Name FROM singer WHERE Name = '\ud800'",
+        "SELECT Name FROM json_each('[1]')",
+        "SELECT Name FROM singer WHERE (Name, Age) IN (SELECT Name, Age FROM singer)",
+        "SELECT CASE WHEN Age > 3 THEN 1 END FROM singer",
+        "SELECT Name FROM singer ORDER BY 9",
+    ],
+)
+def test_odd_queries_are_wrong_and_nothing_worse(predicted: str):
+    assert not exact_match("SELECT Name FROM singer", predicted, SCHEMA)
+    assert not execution_match("SELECT Name FROM singer WHERE Age > 20", predicted, SCHEMA)

@@ -83,12 +83,12 @@ def cut_at(text: str, stops: Sequence[str]) -> str:
 
 
 def find_file(task: str, data: Path, *names: str) -> Path:
-    """Return the first of `names` in the folder `data` or in its subfolder named after the task (or `data` itself).
+    """Return the first of `names` in the folder `data` (or beside the file `data`) or in its subfolder named `task`.
 
     TaskError says which files were looked for.
     """
     if data.is_file():
-        return data
+        data = data.parent
     if not data.is_dir():
         raise TaskError(f"There is no folder {data.name!r}: point --data at the folder that holds {names[0]}.")
     for folder in (data, data / task):

@@ -43,8 +43,8 @@ class _Spelling(SQLite):
 def parse(sql: str) -> exp.Query:
     """Parse one query; SqlError if the text is anything else."""
     try:
-        statements = sqlglot.parse(sql, read=SQLite)
-    except (sqlglot.errors.SqlglotError, RecursionError) as error:
+        statements = sqlglot.parse(sql.encode().decode(), read=SQLite)
+    except (sqlglot.errors.SqlglotError, UnicodeEncodeError, RecursionError) as error:
         raise SqlError(str(error).split("\n")[0]) from error
     if len(statements) != 1 or not isinstance(statements[0], exp.Query) or not statements[0].selects:
         raise SqlError("It is not one SELECT query.")
@@ -134,6 +134,8 @@ def clauses_of(query: exp.Expr, schema: Schema, outer: "Scope | None" = None) ->
         scope = Scope(schema, _first_select(query), outer)
         order = _order(query, scope) or left.order
         return replace(left, order=order, limited=_limited(query) or left.limited, others=(*left.others, added))
+    if not isinstance(query, exp.Select):  # VALUES and other sources that have no clauses
+        return Clauses(tables=_bag([query.sql(dialect=_Spelling).lower()]))
     scope = Scope(schema, query, outer)
     return Clauses(
         select=_bag(scope.text(item) for item in query.expressions),

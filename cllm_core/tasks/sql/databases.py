@@ -96,7 +96,8 @@ class _Builder:
     def _references(self, column: Column, parents: list[Value], count: int) -> list[Value]:
         """Return values that occur in the parent column; the first parents have most children, the last have none."""
         if self._extends(column[0]):
-            return [*parents[:6], *self.rng.sample(parents[6:], max(0, min(count, len(parents)) - 6))]
+            some = [*parents[:6], *self.rng.sample(parents[6:], max(0, min(count, len(parents)) - 6))]
+            return [some[row % len(some)] for row in range(count)]
         used = parents[: max(1, min(ENTITIES, len(parents) * 4 // 5))]
         draws = [used[int(len(used) * self.rng.random() ** 2)] for _ in range(count)]
         return [*(parents[at % len(parents)] for at in PLANTED), *draws][:count]

@@ -13,6 +13,7 @@ from cllm_core.tasks.sql.clauses import SqlError, mark_text, parse, resolve
 from cllm_core.tasks.sql.schema import Column, Schema
 
 Value = int | float | str
+LARGEST = 1e15  # beyond it neither floats nor SQLite count one by one
 COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 
 
@@ -96,7 +97,9 @@ def _value(node: exp.Expr | None) -> Value | None:
     if node.is_string:
         return str(node.this)
     number = float(node.this)
-    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+    if abs(number) > LARGEST:
+        return None
+    return int(number) if number.is_integer() else number
 
 
 def _ties(node: exp.Expr, schema: Schema, hints: Hints) -> None:
