@@ -87,12 +87,15 @@ _DISK_SIGNS = (os.strerror(errno.ENOSPC), "code: 28", "PytorchStreamWriter faile
 
 
 def main() -> int:
-    """Run the stage named on the command line. Of several processes, the first one writes how it ended."""
+    """Run the stage named on the command line. Of several processes, the first one writes how it ended.
+
+    A failure that was told is exit status 0 for a lone process: launchers would bury its words under a traceback.
+    """
     job = Job(Path(sys.argv[1]))
     kind, reason = run_stage(job, sys.argv[2])
     if os.environ.get("RANK", "0") == "0":
         write_json(job.folder, OUTCOME, {"kind": kind, "reason": reason})
-    return 1 if kind == "failed" else 0
+    return 1 if kind == "failed" and os.environ.get("WORLD_SIZE", "1") != "1" else 0
 
 
 if __name__ == "__main__":
