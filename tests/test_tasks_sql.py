@@ -19,6 +19,7 @@ from cllm_core.tasks.sql.schema import from_tables_json
 SCHEMA = sql_world.schema()
 JOINED = "FROM singer AS T1 JOIN concert AS T2 ON T1.Singer_ID = T2.Singer_ID"
 
+YOUNG = "SELECT Name FROM singer WHERE Singer_ID IN (SELECT Singer_ID FROM concert WHERE {})"
 SAME = [  # gold, a query of the same meaning and the same clauses
     ("SELECT Name FROM singer", 'select  "name"\nfrom SINGER ;'),
     ("SELECT Name, Age FROM singer", "SELECT Age, Name FROM singer"),
@@ -27,6 +28,7 @@ SAME = [  # gold, a query of the same meaning and the same clauses
     (f"SELECT T1.Singer_ID {JOINED}", f"SELECT T2.Singer_ID {JOINED}"),
     ('SELECT Name FROM singer WHERE Country = "France"', "SELECT Name FROM singer WHERE Country = 'France'"),
     ("SELECT Name FROM singer ORDER BY Age ASC", "SELECT Name FROM singer ORDER BY Age"),
+    (YOUNG.format("Year > 2014 AND Hall = 'A' AND Fee < 9"), YOUNG.format("Fee < 9 AND Year > 2014 AND Hall = 'A'")),
     ("SELECT Country FROM singer GROUP BY Country HAVING COUNT(*) > 2", "SELECT singer.Country FROM singer GROUP BY singer.Country HAVING count(*) > 2"),
 ]  # fmt: skip
 

@@ -6,7 +6,7 @@ Parsing and spelling are sqlglot's. Nothing is executed here.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import sqlglot
 from sqlglot import exp
@@ -15,7 +15,7 @@ from sqlglot.generators.sqlite import SQLiteGenerator
 
 from cllm_core.tasks.sql.schema import Column, Schema
 
-Bag = frozenset[tuple[str, int]]  # a multiset: text -> how often
+Bag = tuple[tuple[str, int], ...]  # a multiset: texts, sorted, and how often; its repr is a key for comparison
 
 
 class SqlError(ValueError):
@@ -40,8 +40,9 @@ class _Spelling(SQLite):
             return f"{left} IS NOT {right[3:]}" if isinstance(test, exp.Is) else f"{left} NOT {right}"
 
 
+@lru_cache(maxsize=256)
 def parse(sql: str) -> exp.Query:
-    """Parse one query; SqlError if the text is anything else."""
+    """Parse one query; SqlError if the text is anything else. The tree is shared: copy it before changing it."""
     try:
         statements = sqlglot.parse(sql.encode().decode(), read=SQLite)
     except (sqlglot.errors.SqlglotError, UnicodeEncodeError, RecursionError) as error:
@@ -99,11 +100,11 @@ def resolve(column: exp.Column, schema: Schema) -> Column | None:
 class Clauses:
     """A query for comparison: columns resolved to their tables, values and DISTINCT left out."""
 
-    select: Bag = frozenset()
-    tables: Bag = frozenset()
-    where: Bag = frozenset()  # conditions, and the connectives between them
-    group: Bag = frozenset()
-    having: Bag = frozenset()
+    select: Bag = ()
+    tables: Bag = ()
+    where: Bag = ()  # conditions, and the connectives between them
+    group: Bag = ()
+    having: Bag = ()
     order: tuple[str, ...] = ()
     limited: bool = False
     others: tuple[tuple[str, "Clauses"], ...] = ()  # what a set operation or a WITH adds
@@ -223,7 +224,7 @@ def _var(text: str) -> exp.Var:
 
 
 def _bag(texts: Iterable[str]) -> Bag:
-    return frozenset(Counter(texts).items())
+    return tuple(sorted(Counter(texts).items()))
 
 
 def _items(query: exp.Expr, clause: str) -> list[exp.Expr]:
