@@ -21,10 +21,10 @@ from cllm_core.cli_export import (
     run_figure,
     run_gallery,
 )
-from cllm_core.cli_train import config_arguments, run_train
+from cllm_core.cli_train import config_arguments, run_collect, run_train
 from cllm_core.errors import CllmError, ConfigError
 from cllm_core.options import add_arguments, from_namespace
-from cllm_core.train.config import TrainConfig
+from cllm_core.train.config import CollectConfig, TrainConfig
 from cllm_core.types import BenchConfig, DecodeConfig
 
 if TYPE_CHECKING:
@@ -230,6 +230,9 @@ COMMANDS = {
     "figure": Command("Draw a figure of a saved run or comparison.", figure_arguments, run_figure),
     "gallery": Command("Turn a folder of saved runs into a static site.", gallery_arguments, run_gallery),
     "collocations": Command("Find the collocations of a corpus of outputs.", collocations_arguments, run_collocations),
+    "collect": Command(
+        "Collect answers and their trajectories to train on.", config_arguments(CollectConfig), run_collect
+    ),
     "train": Command("Train a target or a consistency model.", config_arguments(TrainConfig), run_train),
     "bench": Command("Measure this machine: recorder, generate, pass time by width.", _bench_arguments, _bench),
     "fetch": Command("Get a model onto this machine.", _fetch_arguments, _fetch),

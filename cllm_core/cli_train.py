@@ -39,6 +39,14 @@ def read_settings(path: Path) -> dict[str, Any]:
     return settings
 
 
+def run_collect(arguments: argparse.Namespace) -> None:
+    """Collect the target's answers and the states of their blocks."""
+    from cllm_core.train.collect import collect_command
+    from cllm_core.train.config import CollectConfig
+
+    collect_command(config_of(CollectConfig, arguments))
+
+
 def run_train(arguments: argparse.Namespace) -> None:
     """Train a target or a consistency model."""
     from cllm_core.train.config import TrainConfig
