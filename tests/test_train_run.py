@@ -312,3 +312,15 @@ def test_sigterm_saves_a_checkpoint_and_ends_cleanly(tmp_path, where):
     assert child.returncode == 0
     assert "Stopped after step" in rest
     assert list((tmp_path / "run/checkpoints").glob("step-*"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["lora", "full"])
+def test_two_processes_train_as_one_does(tmp_path, where, method):
+    """Averaging over processes what is already divided by the whole step's counts would halve every update."""
+    one = training_rows.train_config(tmp_path / "one", where, method=method, batch=1, accumulation=4)
+    two = training_rows.train_config(tmp_path / "two", where, method=method, batch=1, accumulation=2)
+    train(one)
+    said = training_rows.launch("cllm_core.train.run.train_command", two, tmp_path, processes=2)
+    assert said.count("step 6/6") == 1  # one process speaks
+    assert_same_weights(final_weights(one), final_weights(two), atol=1e-4)

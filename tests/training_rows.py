@@ -68,9 +68,11 @@ def launch(function: str, config: Any, folder: Path, *, processes: int) -> str:
         f"import json\nfrom {module} import {name}\nfrom cllm_core.train.config import {kind}\n"
         f"if __name__ == '__main__':\n    {name}({kind}(**json.loads({settings!r})))\n"
     )
-    command = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", str(processes)]
+    command = [sys.executable, "-m", "accelerate.commands.launch", "--num_processes", str(processes)]
+    command += ["--multi_gpu"]  # the launcher's name for several processes; without a GPU they are CPU processes
     command += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
     environment = {**os.environ, "PYTHONPATH": os.getcwd(), "OMP_NUM_THREADS": "1"}
     done = subprocess.run([*command, str(script)], capture_output=True, text=True, env=environment, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
+    assert f"{processes} processes share the work." in done.stdout
     return done.stdout

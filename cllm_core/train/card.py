@@ -1,14 +1,14 @@
 """The card of a run: what was trained on what, by which command, and what it cost. Knows no model object."""
 
 import platform
+import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, fields
-from typing import Any
 
 import peft
 import torch
 import transformers
 
+from cllm_core.options import flags
 from cllm_core.tasks import get_task
 from cllm_core.train.config import TrainConfig
 from cllm_core.train.folder import RunFolder
@@ -55,14 +55,4 @@ def _data(config: TrainConfig) -> str:
 
 def command(config: TrainConfig) -> str:
     """Return the command line that repeats the run: the settings that differ from their defaults."""
-    parts = ["python -m cllm_core train"]
-    values: dict[str, Any] = asdict(config)
-    for field in fields(config):
-        value = values[field.name]
-        if value != field.default:
-            flag = "--" + field.name.replace("_", "-")
-            if isinstance(value, bool):
-                parts.append(flag if value else "--no-" + flag[2:])
-            else:
-                parts.append(f"{flag} {value}")
-    return " ".join(parts)
+    return shlex.join(["python", "-m", "cllm_core", "train", *flags(config)])

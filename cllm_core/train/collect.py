@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import torch
 from accelerate import PartialState
 
 from cllm_core import models
@@ -56,7 +57,7 @@ def collect_command(config: CollectConfig) -> CollectResult:
 
 def collect(config: CollectConfig, *, stop: Stop = lambda: False, tell: Say = print) -> CollectResult:
     """Collect what is missing in the folder, and say what was dropped and what training on it will cost."""
-    process = PartialState(cpu=config.device == "cpu")
+    process = PartialState(cpu=config.device == "cpu" or not torch.cuda.is_available())
     folder = Path(config.out)
     say: Say = tell if process.is_main_process else lambda line: None
     _open(folder, config, process.is_main_process)
@@ -66,6 +67,8 @@ def collect(config: CollectConfig, *, stop: Stop = lambda: False, tell: Say = pr
     shards = [examples[at : at + config.shard] for at in range(0, len(examples), config.shard)]
     missing = [number for number in range(len(shards)) if not shard_path(folder, number).exists()]
     own = [number for number in missing if number % process.num_processes == process.process_index]
+    if process.num_processes > 1:
+        say(f"{process.num_processes} processes share the work.")
     if len(missing) < len(shards):
         say(f"{len(shards) - len(missing)} of {len(shards)} shards are there already.")
     loaded = load_collector(config, str(process.device)) if own else None

@@ -63,6 +63,8 @@ def train(
     folder.open(config)
     for note in notes:
         folder.say(note)
+    if accelerator.num_processes > 1:
+        folder.say(f"{accelerator.num_processes} processes share the work.")
     loaded = load_target(config.model, str(accelerator.device), _dtype(config, accelerator.mixed_precision))
     rows = training_rows(config, loaded, folder.say)
     model = make_trainable(

@@ -17,7 +17,6 @@ from cllm_core import io
 from cllm_core.compare import open_run
 from cllm_core.tasks import get_task
 from cllm_core.tasks.base import Example
-from cllm_core.train.data import end_token
 from cllm_core.train.jobs.folder import BEST, Job
 from cllm_core.train.jobs.guard import Measures, agreement, collapse, repetition
 from cllm_core.types import Trajectory
@@ -92,6 +91,8 @@ class Probe:
 
     def _references(self, loaded: "LoadedModel", found: Sequence[Trajectory], step: int) -> list[tuple[int, ...]]:
         """Return what to agree with: the gold answers that are learnt, else the model's answers before training."""
+        from cllm_core.train.data import end_token  # it needs torch, and the app reads probes without
+
         answers = [example.answer for example in self._examples]
         if self._plan.job.answers == "gold" and all(answers):
             texts = [loaded.tokenizer(answer, add_special_tokens=False)["input_ids"] for answer in answers]

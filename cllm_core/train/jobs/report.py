@@ -1,6 +1,7 @@
 """The end of a job: the pair that it made, measured on held-out prompts before and after. Trains nothing."""
 
 import time
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -76,12 +77,14 @@ def _measure(job: Job, loaded: "Mapping[str, LoadedModel]", examples: Sequence[E
     warm_up(loaded, examples[0].prompt, config, chat=train.chat)
     results: list[Mapping[str, LaneResult]] = []
     quality: dict[str, list[dict[str, float]]] = {"base": [], "cllm": []}
+    started = time.perf_counter()
     for number, example in enumerate(examples, 1):
         found = compare(loaded, example.chat(), config, chat=train.chat, lanes=LANES)
         results.append(found)
         for side, scores in quality.items():
             scores.append(task.check(example, found[f"{side}_ar"].trajectory.text))
-        write_json(job.folder, _PROGRESS, {"done": number, "total": len(examples)})
+        spent = round(time.perf_counter() - started, 3)
+        write_json(job.folder, _PROGRESS, {"done": number, "total": len(examples), "seconds": spent})
         print(f"report: prompt {number} of {len(examples)}", flush=True)
     info = loaded["base"].info
     return {
@@ -100,10 +103,17 @@ def _means(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: fmean(row[name] for row in scores if name in row) for name in names}
 
 
-def read_progress(job: Job) -> tuple[int, int]:
-    """Return (prompts measured, of how many)."""
+def read_progress(job: Job) -> tuple[int, int, float]:
+    """Return (prompts measured, of how many, seconds that it took)."""
     rows = job.rows_of(_PROGRESS)
-    return (int(rows[-1]["done"]), int(rows[-1]["total"])) if rows else (0, 0)
+    return (int(rows[-1]["done"]), int(rows[-1]["total"]), float(rows[-1]["seconds"])) if rows else (0, 0, 0.0)
+
+
+def write_zip(job: Job, path: Path) -> None:
+    """Write the result as a zip whose one folder, unpacked into another machine's runs folder, is the pair there."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:  # weights hardly shrink
+        for file in result_files(job):
+            archive.write(file, f"{job.name}/{file.relative_to(job.folder).as_posix()}")
 
 
 def result_files(job: Job) -> list[Path]:

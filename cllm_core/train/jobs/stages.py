@@ -19,7 +19,7 @@ def stage_command(job: Job, stage: str) -> list[str]:
     launch = [
         "-m", "accelerate.commands.launch",
         "--num_processes", "1", "--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no",
-        "--main_process_port", str(free_port()),
+        "--main_process_port", str(free_port()), "--num_cpu_threads_per_process", _threads(),
     ]  # fmt: skip
     if job.device == "cpu":
         launch.append("--cpu")
@@ -30,6 +30,11 @@ def stage_environment() -> dict[str, str]:
     """Return this process's environment, with the program on the path of its children and their output unbuffered."""
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
+
+
+def _threads() -> str:
+    """Return how many threads a stage computes with: what its user wishes, else one a core."""
+    return os.environ.get("OMP_NUM_THREADS") or str(os.cpu_count() or 1)
 
 
 def free_port() -> int:
