@@ -39,6 +39,7 @@ LANES = {
         Lane("cllm_jacobi", "cllm", "jacobi"),
     )
 }
+DIFFERENT_PROMPTS = "The two models see different prompt ids, because their tokenizers or chat templates differ."
 WARM_UP_PASSES = 3  # the prompt's pass, and enough after it for what is compiled or tuned on second sight
 DEFAULT_LANES = ("base_ar", "base_jacobi", "cllm_jacobi")
 Models = Mapping[str, "LoadedModel"]  # side -> model
@@ -138,11 +139,7 @@ def _encode(models: Models, prompt: str | Sequence[Mapping[str, str]], chat: boo
     seen = {(loaded.info.tokenizer, prompts[side].ids) for side, loaded in models.items()}
     if len(seen) < 2:
         return prompts
-    note = (
-        "The base and the CLLM do not see the same prompt ids (their tokenizers or chat templates differ): "
-        "their outputs cannot be compared token by token."
-    )
-    return {side: replace(encoded, notes=(*encoded.notes, note)) for side, encoded in prompts.items()}
+    return {side: replace(encoded, notes=(*encoded.notes, DIFFERENT_PROMPTS)) for side, encoded in prompts.items()}
 
 
 def compare(

@@ -10,6 +10,7 @@ from tables import SpyLM
 
 from cllm_core.compare import (
     DEFAULT_LANES,
+    DIFFERENT_PROMPTS,
     LANES,
     Difference,
     compare,
@@ -150,7 +151,7 @@ def test_lanes_that_do_not_see_the_same_prompt_ids_say_so(change):
 
     def flags(models):
         results = compare(models, "p", CONFIG, chat=True)
-        return {"do not see the same prompt ids" in " ".join(result.trajectory.notes) for result in results.values()}
+        return {DIFFERENT_PROMPTS in result.trajectory.notes for result in results.values()}
 
     assert flags(pair(**change)) == {True}
     assert flags(pair()) == {False}

@@ -20,10 +20,7 @@ LAYERS = {
         "cllm_core.compare", "cllm_core.tasks", "cllm_core.train", "cllm_core.bench",
     ],
     "pictures": ["visualize"],
-    "app": [
-        "visualize.player", "visualize.live", "visualize.results", "visualize.runs", "visualize.settings",
-        "visualize.tabs", "visualize.ui",
-    ],
+    "app": ["visualize.player", "visualize.tabs", "visualize.ui"],
     "entry": ["app", "cllm_core.cli", "cllm_core.cli_*", "cllm_core.__main__"],
 }  # fmt: skip
 

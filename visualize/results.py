@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import plotly.graph_objects as go
 
-from cllm_core.compare import LANES, Difference, LaneResult, lane_results
+from cllm_core.compare import DIFFERENT_PROMPTS, LANES, Difference, LaneResult, lane_results
 from cllm_core.types import Trajectory
 from visualize.export import ExportOptions, export, export_name
 from visualize.figures import progress_figure
@@ -81,8 +81,8 @@ def run_notes(lanes: Mapping[str, Trajectory]) -> list[str]:
         for note in trajectory.notes:
             told.setdefault(note, []).append(LANE_LABELS.get(key, one_line(key)))
     notes = [note if len(labels) == len(lanes) else f"{', '.join(labels)}: {note}" for note, labels in told.items()]
-    if len({trajectory.prompt_ids for trajectory in lanes.values()}) > 1:
-        notes.append("The two models see different prompt ids, because their tokenizers or chat templates differ.")
+    if len({trajectory.prompt_ids for trajectory in lanes.values()}) > 1 and DIFFERENT_PROMPTS not in told:
+        notes.append(DIFFERENT_PROMPTS)
     if any(result.first_difference for result in lane_results(lanes).values()):
         notes.append(
             "Outputs part where the two best candidates lie close together: a wide pass rounds a little differently "
