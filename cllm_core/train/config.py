@@ -96,7 +96,9 @@ class TrainConfig:
     lr_floor: float = option(0.05, "Share of the peak that the cosine ends at.", minimum=0.0, maximum=1.0)
     weight_decay: float = option(0.0, "AdamW weight decay.", minimum=0.0)
     clip: float = option(1.0, "Largest gradient norm (0: no clipping).", minimum=0.0)
-    precision: str = option("auto", "auto: bf16 on a GPU that has it, fp32 elsewhere.", choices=PRECISIONS)
+    precision: str = option(
+        "auto", "auto: bf16 on a GPU that has it, else fp32. bf16 is faster on some CPUs too.", choices=PRECISIONS
+    )
     gradient_checkpointing: bool = option(False, "Recompute activations in the backward pass to save memory.")
     chunk: int = option(128, "Rows of logits alive at a time.", minimum=1)
     seed: int = option(0, "Seed of the order, the noise and the adapter.", minimum=0, maximum=2**31 - 1)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from accelerate import Accelerator
+from accelerate.state import AcceleratorState
 
 from cllm_core import models
 from cllm_core.errors import ConfigError, TrainingError
@@ -164,9 +165,10 @@ def make_accelerator(config: TrainConfig) -> tuple[Accelerator, list[str]]:
     wanted, notes = config.precision, []
     if wanted == "auto":
         wanted = "bf16" if cuda and torch.cuda.is_bf16_supported() else "fp32"
-    if wanted != "fp32" and not cuda:
-        notes.append(f"{wanted} gains nothing on a CPU: this run uses fp32.")
+    if not cuda and (wanted == "fp16" or (wanted == "bf16" and not cpu_has_bf16())):
+        notes.append(f"{wanted} gains nothing on this CPU: this run uses fp32.")
         wanted = "fp32"
+    AcceleratorState._reset_state()  # an earlier run in this process may have had another precision
     accelerator = Accelerator(
         cpu=not cuda,
         mixed_precision="no" if wanted == "fp32" else wanted,
@@ -174,6 +176,11 @@ def make_accelerator(config: TrainConfig) -> tuple[Accelerator, list[str]]:
         project_dir=config.out,
     )
     return accelerator, notes
+
+
+def cpu_has_bf16() -> bool:
+    """Return whether this CPU multiplies bfloat16 matrices by instructions of its own; others are slower with them."""
+    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
 
 
 def _dtype(config: TrainConfig, mixed_precision: str) -> str:
