@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from cllm_core.errors import ConfigError
 from cllm_core.options import option, validate
-from cllm_core.types import DRAFT_INITS
+from cllm_core.types import DRAFT_INITS, WINDOWS
 
 NOISE_NAMES = ("trajectory", "random", "partial", "progressive", "windows")
 LOSS_NAMES = ("soft", "hard")
@@ -133,7 +133,11 @@ class EvaluateConfig:
     split: str = option("", "Split, never one trained on (empty: dev or test, whichever the task has).")
     data: str = option("", "Folder or file with the task's data; empty: its public home.")
     limit: int = option(200, "Prompts to use, drawn by the seed (0: all).", minimum=0)
-    sample_seed: int = option(0, "Seed of the sample.", minimum=0, maximum=2**31 - 1)
+    json: str = option("", "File to write the measures to.")
+    block_size: int = option(0, "Positions decoded together (0: what suits the pair).", minimum=0, maximum=256)
+    window: str = option("auto", "auto: what suits the pair.", choices=("auto", *WINDOWS))
+    max_new_tokens: int = option(0, "Most tokens of an answer (0: what suits the task).", minimum=0, maximum=4096)
+    seed: int = option(0, "Seed of the sample and of the drafts.", minimum=0, maximum=2**31 - 1)
     device: str = option("auto", "auto, cpu or cuda.")
     dtype: str = option("auto", "auto, float32, bfloat16 or float16.")
     attention: str = option("auto", "auto, sdpa, eager or flash_attention_2.")

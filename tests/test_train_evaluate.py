@@ -1,0 +1,98 @@
+import json
+
+import model_folders
+import pytest
+import tiny
+import training_rows
+
+from cllm_core import models, pairs
+from cllm_core.errors import ConfigError, TaskError
+from cllm_core.tasks import Example, get_task
+from cllm_core.train.config import EvaluateConfig
+from cllm_core.train.evaluate import as_table, decode_config, evaluate, evaluate_command, held_out, summarize
+from cllm_core.types import DecodeConfig
+
+
+@pytest.fixture
+def pair(tmp_path, monkeypatch):
+    """A pair of tiny models in a runs folder, the CLLM with a random adapter."""
+    monkeypatch.setenv("CLLM_RUNS", str(tmp_path))
+    model = model_folders.write_model(tmp_path / "model")
+    folder = tmp_path / "tiny-pair"
+    model_folders.write_adapter(folder / "cllm", str(model))
+    base = models.ModelSource("folder", str(model))
+    made = pairs.ModelPair(
+        "tiny-pair", "Tiny", base, models.ModelSource("folder", str(model), adapter=str(folder / "cllm")),
+        decode={"block_size": 5, "window": "sliding"},
+    )  # fmt: skip
+    pairs.write_pair(folder, made)
+    models.unload()
+    yield made
+    models.unload()
+
+
+def settings(tmp_path, **changes):
+    data = training_rows.write_prompts(tmp_path / "held-out.jsonl", 3)
+    values = {"pair": "tiny-pair", "task": "prompts", "split": "test", "data": str(data), "max_new_tokens": 12}
+    return EvaluateConfig(**{**values, "device": "cpu", **changes})
+
+
+def test_every_lane_is_measured_and_written_as_json(pair, tmp_path):
+    said = []
+    out = tmp_path / "result.json"
+    evaluate_command(settings(tmp_path, json=str(out)), said.append)
+    result = json.loads(out.read_text())
+    assert list(result["lanes"]) == ["base_ar", "base_jacobi", "cllm_ar", "cllm_jacobi"]
+    for key, row in result["lanes"].items():
+        assert row["prompts"] == 3
+        assert {
+            "tokens", "passes", "tokens_per_pass", "speedup", "fast_forward_per_pass", "stationary_per_block",
+            "paper_fast_forward", "paper_stationary", "agreement", "repetition_rate", "exact_match",
+        } <= set(row)  # fmt: skip
+        assert row["equals_ar"] == 1.0, key
+    assert result["lanes"]["base_ar"]["agreement"] == result["lanes"]["base_jacobi"]["agreement"] == 1.0
+    assert result["lanes"]["cllm_jacobi"]["agreement"] < 1.0  # a random adapter answers otherwise
+    assert (result["decode"]["block_size"], result["decode"]["window"]) == (5, "sliding")
+    assert said[-1].startswith("| lane | tokens per pass | speedup |")
+
+
+def test_settings_override_what_suits_the_pair(pair, tmp_path):
+    decode = decode_config(settings(tmp_path, block_size=7, window="block", seed=4), pair, get_task("prompts"))
+    assert (decode.block_size, decode.window, decode.seed, decode.max_new_tokens) == (7, "block", 4, 12)
+    assert decode_config(settings(tmp_path, max_new_tokens=0), pair, get_task("prompts")).max_new_tokens == 256
+
+
+def test_quality_is_the_tasks_own_check_of_each_lanes_text():
+    class Judge:
+        name, splits = "judge", ("test",)
+
+        def check(self, example, text):
+            return {"long": float(len(text) > 3), "known": 1.0} if example.id == "a" else {"long": 0.0}
+
+    loaded = {"base": tiny.loaded(tiny.model())}
+    examples = [Example("a", "abc"), Example("b", "def")]
+    result = evaluate(loaded, Judge(), examples, DecodeConfig(max_new_tokens=20), chat=False)
+    for row in result["lanes"].values():
+        assert row["long"] == 0.5
+        assert row["known"] == 1.0  # only where the task gave it
+    assert set(result["lanes"]) == {"base_ar", "base_jacobi"}
+    assert "long" in as_table(result["lanes"]).splitlines()[0]
+
+
+def test_a_collapsed_lane_shows_in_the_repetition_rate(monkeypatch):
+    monkeypatch.setattr("cllm_core.train.evaluate.is_repetitive", lambda ids: True)
+    loaded = {"base": tiny.loaded(tiny.model())}
+    task = get_task("prompts")
+    result = evaluate(loaded, task, [Example("a", "abc")], DecodeConfig(max_new_tokens=8), chat=False)
+    assert result["lanes"]["base_jacobi"]["repetition_rate"] == 1.0
+    assert summarize([]) == {}
+
+
+def test_nothing_is_measured_on_what_was_trained_on(tmp_path):
+    with pytest.raises(TaskError, match="a split other than train"):
+        held_out(get_task("prompts"), settings(tmp_path, split="train"))
+
+
+def test_a_file_that_could_not_be_written_is_refused_before_any_work(tmp_path):
+    with pytest.raises(ConfigError, match="There is no folder"):
+        evaluate_command(settings(tmp_path, json=str(tmp_path / "none/out.json")))
