@@ -35,26 +35,25 @@ def answer():
 @pytest.mark.parametrize(("family", "attention"), tiny.VARIANTS)
 def test_every_family_decodes_exactly(family, attention):
     loaded = tiny.loaded(tiny.model(family, attention=attention))
-    expected = tiny.greedy(loaded.model, PROMPT, 16)
+    expected = tiny.greedy(loaded.model, PROMPT, 12)
     assert len(set(expected)) >= 8
-    assert tiny.generate(loaded.model, PROMPT, 16) == expected
-    assert ids_of(loaded, decoder="autoregressive", max_new_tokens=16) == expected
-    assert ids_with_good_guesses(loaded, expected, max_new_tokens=16) == expected
+    assert tiny.generate(loaded.model, PROMPT, 12) == expected
+    assert ids_of(loaded, decoder="autoregressive", max_new_tokens=12) == expected
+    assert ids_with_good_guesses(loaded, expected, max_new_tokens=12) == expected
     number = tiny.VARIANTS.index((family, attention))
-    for turn in range(2):  # every combination comes up in some family
-        window, init, size = COMBINATIONS[(2 * number + turn) % len(COMBINATIONS)]
-        assert ids_of(loaded, window=window, init=init, block_size=size, max_new_tokens=16) == expected
+    window, init, size = COMBINATIONS[number % len(COMBINATIONS)]  # each comes up in some family
+    assert ids_of(loaded, window=window, init=init, block_size=size, max_new_tokens=12) == expected
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("family", "attention"), tiny.VARIANTS)
 def test_every_family_decodes_exactly_with_every_window_init_and_size(family, attention):
     loaded = tiny.loaded(tiny.model(family, attention=attention))
-    expected = tiny.greedy(loaded.model, PROMPT, 24)
-    for window, init, size in product(WINDOWS, DRAFT_INITS, (1, 2, 3, 8, 16, 64)):
-        assert ids_of(loaded, window=window, init=init, block_size=size, max_new_tokens=24) == expected
+    expected = tiny.greedy(loaded.model, PROMPT, 18)
+    for window, init, size in product(WINDOWS, DRAFT_INITS, (1, 3, 16)):
+        assert ids_of(loaded, window=window, init=init, block_size=size, max_new_tokens=18) == expected
     for size in (2, 3, 8, 16, 64):
-        assert ids_with_good_guesses(loaded, expected, size=size, max_new_tokens=24) == expected
+        assert ids_with_good_guesses(loaded, expected, size=size, max_new_tokens=18) == expected
 
 
 def test_the_tested_families_are_those_that_load_without_a_probe():
@@ -70,9 +69,9 @@ def test_prompts_around_the_block_size_decode_exactly(size, attention):
     """Several tokens on a filled cache were masked wrongly, or rejected drafts stayed in the cache."""
     loaded = tiny.loaded(tiny.model(attention=attention))
     for length in sorted({1, max(1, size - 1), size, size + 1, min(2 * size, len(PROMPT))}):
-        expected = tiny.greedy(loaded.model, PROMPT[:length], 12)
+        expected = tiny.greedy(loaded.model, PROMPT[:length], 8)
         for window in WINDOWS:
-            assert ids_of(loaded, PROMPT[:length], block_size=size, window=window, max_new_tokens=12) == expected
+            assert ids_of(loaded, PROMPT[:length], block_size=size, window=window, max_new_tokens=8) == expected
 
 
 @pytest.mark.parametrize(("family", "attention"), tiny.VARIANTS)
@@ -196,7 +195,7 @@ def test_an_exact_tie_goes_to_the_lowest_id_at_every_width(width):
 def test_bfloat16_runs_are_exact_or_say_where_and_how_narrowly_they_part():
     loaded = tiny.loaded(tiny.model(dtype="bfloat16"))
     parted = 0
-    for number in range(6):
+    for number in range(4):
         prompt = [(token * (number + 3)) % 300 for token in PROMPT]
         reference = run(loaded, prompt, decoder="autoregressive", max_new_tokens=32)
         other = run(loaded, prompt, block_size=8, max_new_tokens=32)
@@ -207,7 +206,7 @@ def test_bfloat16_runs_are_exact_or_say_where_and_how_narrowly_they_part():
             assert reference.ids[: difference.index] == other.ids[: difference.index]
             assert reference.ids[difference.index] != other.ids[difference.index]
             assert 0 <= difference.top2_margin < 0.5  # a near-tie in bfloat16, not another sequence
-    assert parted < 6
+    assert parted < 4
 
 
 def test_scores_that_are_no_numbers_end_in_a_sentence():
@@ -237,3 +236,18 @@ def test_a_record_holds_ids_and_small_numbers_only():
     assert large_tensors() == before
     assert len(list(stream)) > 20
     assert len(pickle.dumps(recorder.steps)) < 3_000 * len(recorder.steps)
+
+
+# On a GPU
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("family", ["llama", "mistral", "gemma3_text"])
+def test_decoding_on_cuda_is_exact_in_float32_and_explained_in_bfloat16(family):
+    for dtype in ("float32", "bfloat16"):
+        loaded = tiny.loaded(tiny.make_model(family, dtype=dtype).to("cuda"), device="cuda", dtype=dtype)
+        reference = run(loaded, decoder="autoregressive", max_new_tokens=32)
+        for window, size in product(WINDOWS, (3, 16)):
+            other = run(loaded, window=window, block_size=size, max_new_tokens=32)
+            difference = first_difference(reference, other)
+            assert difference is None or (dtype == "bfloat16" and difference.top2_margin < 0.5)
