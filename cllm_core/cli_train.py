@@ -53,3 +53,11 @@ def run_train(arguments: argparse.Namespace) -> None:
     from cllm_core.train.run import train_command
 
     train_command(config_of(TrainConfig, arguments))
+
+
+def run_evaluate(arguments: argparse.Namespace) -> None:
+    """Measure a pair on held-out prompts."""
+    from cllm_core.train.config import EvaluateConfig
+    from cllm_core.train.evaluate import evaluate_command
+
+    evaluate_command(config_of(EvaluateConfig, arguments))
