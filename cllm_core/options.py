@@ -115,6 +115,20 @@ def _help_text(field: dataclasses.Field[Any]) -> str:
     return f"{field.metadata['help']} ({notes})".replace("%", "%%")
 
 
+def flags(config: Any) -> list[str]:
+    """Return the flags that make this dataclass value: the fields that differ from their defaults."""
+    found: list[str] = []
+    for field in option_fields(config):
+        value, flag = getattr(config, field.name), "--" + field.name.replace("_", "-")
+        if value == field.default:
+            continue
+        if isinstance(value, bool):
+            found.append(flag if value else "--no-" + flag[2:])
+        else:
+            found += [flag, str(value)]
+    return found
+
+
 def from_namespace(config: type, namespace: argparse.Namespace, base: Mapping[str, Any] | None = None) -> Any:
     """Build the dataclass from parsed flags, over the values in `base` (a config file's, say); ConfigError."""
     names = {field.name for field in option_fields(config)}

@@ -102,10 +102,11 @@ class Download:
     @property
     def label(self) -> str:
         """What its button says."""
-        return f"{self.format.upper()} · {_size(self.size)}"
+        return f"{self.format.upper()} · {file_size(self.size)}"
 
 
-def _size(count: int) -> str:
+def file_size(count: int) -> str:
+    """Return a number of bytes as people say it."""
     return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{max(1, round(count / 1e3)):,} KB"
 
 

@@ -5,6 +5,7 @@ CLLM_DEVICE, CLLM_DTYPE   auto, cpu, cuda; auto, float32, bfloat16, float16 (def
 CLLM_MAX_NEW_TOKENS       most tokens a run may ask for (default: 4096; 512 on a Space)
 CLLM_MODELS               the only pairs and models that load: pair names, hub ids, folders; separated by commas.
                           Without it everything loads; on a Space (SPACE_ID is set) only pairs that need no GPU.
+CLLM_ENABLE_TRAINING      1: visitors of a Space may train (default: not on a Space, yes elsewhere)
 """
 
 import os
@@ -31,6 +32,7 @@ class AppSettings:
     max_new_tokens: int = _MOST_TOKENS
     models: frozenset[str] | None = None  # None: no list
     public: bool = False  # a Space: strangers use it
+    training: bool = True  # whether fine-tuning jobs may be started
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "AppSettings":
@@ -46,6 +48,7 @@ class AppSettings:
             max_new_tokens=_number(environment, "CLLM_MAX_NEW_TOKENS", most, _MOST_TOKENS) or most,
             models=frozenset(models) if models else None,
             public=public,
+            training=not public or environment.get("CLLM_ENABLE_TRAINING") == "1",
         )
 
     @property

@@ -10,9 +10,10 @@ from visualize.runs import RUNS
 from visualize.settings import AppSettings
 from visualize.tabs.about import ABOUT, TAGLINE
 from visualize.tabs.compare import compare_tab
+from visualize.tabs.finetune import finetune_tab
 
 TITLE = "Consistency LLMs, pass by pass"
-TABS = (("Compare", compare_tab),)
+TABS = (("Compare", compare_tab), ("Fine-tune", finetune_tab))
 _FILES_KEPT = 6 * 3600  # seconds that a download or an upload stays on the disk
 # on a phone the settings start folded, so that the player is near
 _ON_LOAD = "() => { if (innerWidth < 700) document.querySelector('#settings > button')?.click(); }"
@@ -45,7 +46,7 @@ def launch(blocks: gr.Blocks, settings: AppSettings, **options: Any) -> tuple[An
             "server_name": settings.host,
             "server_port": settings.port,
             "theme": theme(),
-            "css_paths": [_ASSETS / "app.css"],
+            "css_paths": [_ASSETS / "app.css", _ASSETS / "finetune.css"],
             "js": _ON_LOAD,
             "ssr_mode": False,
             "share": False,

@@ -94,8 +94,12 @@ def evaluate(
     chat: bool = True,
     wrap: Callable[[str], str] = lambda prompt: prompt,
     report: Report = lambda line: None,
+    each: Callable[[Measured], None] = lambda measured: None,
 ) -> dict[str, Any]:
-    """Run every prompt through every lane (`base` and, where given, `cllm`) and return the JSON-ready measures."""
+    """Run every prompt through every lane (`base` and, where given, `cllm`) and return the JSON-ready measures.
+
+    `each` is given every prompt as soon as it is measured, with its trajectories, which are in no file.
+    """
 
     def asked(example: Example) -> str | list[dict[str, str]]:
         return example.chat() if example.messages else wrap(example.prompt)
@@ -104,6 +108,7 @@ def evaluate(
     measured = []
     for number, example in enumerate(examples, 1):
         measured.append(judge(task, example, compare(loaded, asked(example), config, chat=chat, lanes=tuple(LANES))))
+        each(measured[-1])
         if number % 10 == 0 or number == len(examples):
             report(f"{number}/{len(examples)} prompts")
     info = next(iter(loaded.values())).info

@@ -12,13 +12,16 @@ from cllm_core.options import option_field, option_type
 _LONGEST_SLIDER = 10_000  # values; a wider range is typed
 
 
-def control(config: type, name: str, *, maximum: float | None = None, **layout: Any) -> gr.components.Component:
-    """Make the widget of one option field; `maximum` lowers its bound."""
+def control(
+    config: type, name: str, *, value: Any = None, maximum: float | None = None, **layout: Any
+) -> gr.components.Component:
+    """Make the widget of one option field; `maximum` lowers its bound, `value` stands in for its default."""
     field = option_field(config, name)
     kind, low, high = option_type(config, field), field.metadata["minimum"], field.metadata["maximum"]
     if maximum is not None:
-        high = min(high, maximum)
-    value = min(field.default, high) if high is not None else field.default
+        high = maximum if high is None else min(high, maximum)
+    value = field.default if value is None else value
+    value = min(value, high) if high is not None else value
     layout = {
         "label": field.metadata["label"] or name,
         "info": field.metadata["help"],
@@ -39,7 +42,12 @@ def control(config: type, name: str, *, maximum: float | None = None, **layout: 
 
 def options_from(config: type, values: Mapping[str, Any]) -> Any:
     """Build the dataclass from what widgets sent; ConfigError names a field that is empty or out of bounds."""
-    return config(**{name: _plain(config, name, value) for name, value in values.items()})
+    return config(**values_from(config, values))
+
+
+def values_from(config: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what widgets sent as values of the fields' own types; ConfigError names a field that is empty."""
+    return {name: _plain(config, name, value) for name, value in values.items()}
 
 
 def _plain(config: type, name: str, value: Any) -> Any:

@@ -65,6 +65,8 @@ class Probe:
             found = [self._decode(loaded, example) for example in self._examples]
         finally:
             loaded.model.train(training)
+        if self._stop():
+            return
         measures = self._measure(loaded, step, found, time.perf_counter() - started)
         self._write(step, found, measures)
         if self._guarded:
@@ -77,7 +79,7 @@ class Probe:
         prompt = loaded.encode(example.chat(), chat=self._config.chat)
         config = self._plan.decode_config(self._plan.job.probe_tokens)
         recorder, steps = open_run(loaded, prompt, config, observe=False)
-        return recorder.run(steps)
+        return recorder.run(steps, self._stop)
 
     def _measure(self, loaded: "LoadedModel", step: int, found: Sequence[Trajectory], seconds: float) -> Measures:
         references = self._references(loaded, found, step)

@@ -3,28 +3,33 @@
 import time
 import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from cllm_core import models
-from cllm_core.compare import LaneResult, compare, summarize_lanes, warm_up
+from cllm_core.collocations import Share, measure, overall
+from cllm_core.mining import mine
 from cllm_core.pairs import ModelPair, ModelSource, write_pair
 from cllm_core.tasks import get_task
 from cllm_core.tasks.base import Example
+from cllm_core.train import evaluate
+from cllm_core.train.config import TrainConfig
+from cllm_core.train.evaluate import Measured
 from cllm_core.train.jobs.folder import REPORT, Job
 from cllm_core.train.jobs.probe import held_out_examples
 from cllm_core.train.jobs.state import write_json
+from cllm_core.types import Trajectory
 
 if TYPE_CHECKING:
     from cllm_core.hf import LoadedModel
 
-LANES = ("base_ar", "base_jacobi", "cllm_ar", "cllm_jacobi")
 _PROGRESS = "evaluate.json"
+_CORPUS = 500  # answers in which collocations are looked for
 _EXAMPLES, _EXAMPLE_LENGTH = 4, 1500  # prompts that the pair offers, and the longest of them in characters
 
 
-def evaluate(job: Job) -> dict[str, Any]:
+def make_report(job: Job) -> dict[str, Any]:
     """Register the job's pair, measure it, write report.json and put the numbers into the pair; return the report."""
     plan = job.plan()
     examples = held_out_examples(job, plan.job.test_prompts)
@@ -72,35 +77,38 @@ def register(job: Job, examples: Sequence[Example], report: Mapping[str, Any] | 
 
 def _measure(job: Job, loaded: "Mapping[str, LoadedModel]", examples: Sequence[Example]) -> dict[str, Any]:
     plan = job.plan()
-    train, config = plan.train_config(job.folder), plan.decode_config()
+    train = plan.train_config(job.folder)
     task = get_task(train.task)
-    warm_up(loaded, examples[0].prompt, config, chat=train.chat)
-    results: list[Mapping[str, LaneResult]] = []
-    quality: dict[str, list[dict[str, float]]] = {"base": [], "cllm": []}
+    runs: list[Mapping[str, Trajectory]] = []
     started = time.perf_counter()
-    for number, example in enumerate(examples, 1):
-        found = compare(loaded, example.chat(), config, chat=train.chat, lanes=LANES)
-        results.append(found)
-        for side, scores in quality.items():
-            scores.append(task.check(example, found[f"{side}_ar"].trajectory.text))
+
+    def each(measured: Measured) -> None:
+        runs.append({key: lane.trajectory for key, lane in measured.lanes.items()})
         spent = round(time.perf_counter() - started, 3)
-        write_json(job.folder, _PROGRESS, {"done": number, "total": len(examples), "seconds": spent})
-        print(f"report: prompt {number} of {len(examples)}", flush=True)
-    info = loaded["base"].info
-    return {
-        "prompts": len(examples),
-        "split": plan.held_out(job.folder, task.splits)[0],
-        "task": task.title,
-        "device": info.device_name or info.device,
-        "dtype": info.dtype,
-        "lanes": summarize_lanes(results),
-        "quality": {side: _means(scores) for side, scores in quality.items()},
-    }
+        write_json(job.folder, _PROGRESS, {"done": len(runs), "total": len(examples), "seconds": spent})
+
+    measures = evaluate.evaluate(loaded, task, examples, plan.decode_config(), chat=train.chat, report=print, each=each)
+    for lane, share in together(runs, _answers(train)).items():
+        measures["lanes"][lane]["collocations"] = asdict(share)
+    split = plan.held_out(job.folder, task.splits)[0]
+    return {"task": task.name, "split": "held out" if plan.uploaded else split, **measures}
 
 
-def _means(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    names = dict.fromkeys(name for row in scores for name in row)
-    return {name: fmean(row[name] for row in scores if name in row) for name in names}
+def together(runs: Sequence[Mapping[str, Trajectory]], answers: Sequence[str]) -> dict[str, Share]:
+    """Return, by lane, how many occurrences of collocations arrived together.
+
+    Collocations are found in the answers that were learnt and in the outputs themselves.
+    """
+    outputs = [trajectory.text for lanes in runs for trajectory in lanes.values()]
+    table = mine([*answers, *outputs], corpus="the answers learnt, and the outputs of the report")
+    return {lane: overall(shares) for lane, shares in measure(runs, table).items()}
+
+
+def _answers(train: TrainConfig) -> list[str]:
+    data = Path(train.data) if train.data else None
+    limit = min(train.limit or _CORPUS, _CORPUS)
+    examples = get_task(train.task).load(train.split, data=data, limit=limit, seed=train.seed)
+    return [example.answer for example in examples if example.answer]
 
 
 def read_progress(job: Job) -> tuple[int, int, float]:

@@ -45,9 +45,9 @@ def train_stage(job: Job) -> Ending:
 
 def evaluate_stage(job: Job) -> Ending:
     """Make the pair, measure it on held-out prompts, and put the numbers into it."""
-    from cllm_core.train.jobs.report import evaluate
+    from cllm_core.train.jobs.report import make_report
 
-    evaluate(job)
+    make_report(job)
     return "done", ""
 
 

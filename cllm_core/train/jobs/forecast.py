@@ -1,0 +1,188 @@
+"""What a job will cost, before it starts: a short trial of the very run, in a process and a folder of its own.
+
+    python -m cllm_core.train.jobs.forecast FOLDER
+
+Time, memory and disk are measured on this machine, and scaled up; tokens are counted.
+"""
+
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psutil
+
+from cllm_core.errors import CllmError, TrainingError
+from cllm_core.io import parse_json
+from cllm_core.pairs import runs_folder
+from cllm_core.tasks import get_task
+from cllm_core.tasks.base import Example
+from cllm_core.train.config import TrainConfig
+from cllm_core.train.jobs.folder import Job, new_job
+from cllm_core.train.jobs.plan import JobPlan
+from cllm_core.train.jobs.stages import stage_environment
+from cllm_core.train.jobs.state import write_json
+
+if TYPE_CHECKING:
+    from cllm_core.hf import LoadedModel
+
+STEPS, ROWS, ANSWERED = 3, 64, 4  # of a trial: steps, gold rows read, prompts that the target answers
+LONGEST = 600.0  # seconds that a trial may take
+_FILE = "forecast.json"
+_SPARE = 1.15  # memory asked for per byte measured: longer rows than the trial's will come
+_LANES = 4  # of the report
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes in which the system counts a process's memory
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a run will take, scaled up from a trial."""
+
+    prompts: int  # that training will read
+    tokens: float  # of their trajectories: mean trajectories per prompt x mean trajectory length x prompts
+    share: float | None  # of the base model's pre-training tokens, where known
+    fed: float  # tokens fed to the model over all steps, noisy copies included
+    step_seconds: float
+    seconds: float  # of the whole job
+    memory: int  # bytes at the peak, all of the process
+    disk: int  # bytes of checkpoints and result
+
+    def sentences(self) -> list[str]:
+        """Return the forecast for the user, a sentence each."""
+        share = "" if self.share is None else f" ({self.share:.1g} of the base model's pre-training tokens)"
+        return [
+            f"{self.prompts:,} prompts, whose trajectories have about {self.tokens:,.0f} tokens{share}; "
+            f"{self.fed:,.0f} tokens fed over all steps.",
+            f"About {duration(self.seconds)} on this machine, at {self.step_seconds:.2f} s a step as timed just now.",
+            f"About {self.memory / 1e9:.1f} GB of memory and {max(1, round(self.disk / 1e6)):,} MB of disk.",
+        ]
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as people say them."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+
+
+def forecast(plan: JobPlan, *, prompts: Sequence[Example] = (), held_out: Sequence[Example] = ()) -> Forecast:
+    """Try a job out and return what it will cost; TrainingError says why it cannot run, or cannot fit here."""
+    with tempfile.TemporaryDirectory(prefix="cllm-trial-") as scratch:
+        job = new_job(plan, prompts=prompts, held_out=held_out, runs=Path(scratch))
+        command = [sys.executable, "-m", "cllm_core.train.jobs.forecast", str(job.folder)]
+        try:
+            done = subprocess.run(command, env=stage_environment(), capture_output=True, timeout=LONGEST, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise TrainingError(f"{STEPS} steps took over {LONGEST / 60:.0f} minutes here: choose less.") from error
+        try:
+            found = parse_json((job.folder / _FILE).read_bytes())
+        except OSError as error:
+            how = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
+            raise TrainingError(
+                f"The trial of {STEPS} steps died ({how}), most likely for want of memory: choose a smaller model or "
+                "batch, a shorter stretch, or LoRA."
+            ) from error
+    if "error" in found:
+        raise TrainingError(str(found["error"]))
+    made = Forecast(**found)
+    check_room(made)
+    return made
+
+
+def check_room(needed: Forecast, runs: Path | None = None) -> None:
+    """Raise TrainingError if the machine has not the memory or the disk that a run needs, now."""
+    free = psutil.virtual_memory().available
+    if needed.memory > free:
+        raise TrainingError(
+            f"The run needs about {needed.memory / 1e9:.1f} GB of memory and {free / 1e9:.1f} GB are free: choose a "
+            "smaller batch, window or stretch, or LoRA, or close other programs."
+        )
+    folder = runs or runs_folder()
+    place = next(path for path in (folder, *folder.resolve().parents) if path.exists())
+    space = shutil.disk_usage(place).free
+    if needed.disk > space:
+        raise TrainingError(
+            f"The run needs about {needed.disk / 1e6:,.0f} MB of disk and {space / 1e6:,.0f} MB are free: keep fewer "
+            "checkpoints, or name another folder by CLLM_RUNS."
+        )
+
+
+def trial(job: Job) -> Forecast:
+    """Run a few steps and one probe of the job, in its folder, and scale them up."""
+    from cllm_core.train.cost import estimate
+    from cllm_core.train.jobs.probe import Probe, read_measures
+    from cllm_core.train.jobs.progress import read_metrics
+    from cllm_core.train.run import train, training_rows
+
+    plan = job.plan()
+    config = plan.train_config(job.folder)
+    prompts = _prompts(config)
+    collecting = _try_collecting(plan, job, prompts) if plan.job.answers == "target" else 0.0
+    short = replace(config, steps=STEPS, limit=min(ROWS, prompts), save_every=STEPS, tracker="none")
+    probe, costs = Probe(job), []
+
+    def before_training(loaded: "LoadedModel", step: int, checkpoint: Path | None) -> None:
+        if step == 0:
+            probe(loaded, step, checkpoint)
+            costs.append(estimate(training_rows(short, loaded, lambda line: None), loaded.info.name))
+
+    train(short, watch=before_training)
+    metrics, (cost,), decoded = read_metrics(job), costs, read_measures(job)[0].seconds
+    step = min(float(row["seconds"]) for row in metrics[1:])
+    probes = decoded * (1 + -(-config.steps // config.save_every))
+    per_token = decoded / (plan.job.probe_prompts * plan.job.probe_tokens)  # before training a pass gives one token
+    report = per_token * plan.job.test_prompts * plan.job.answer_tokens * _LANES
+    return Forecast(
+        prompts=prompts,
+        tokens=cost.tokens / cost.prompts * prompts,
+        share=None if cost.share is None else cost.share / cost.prompts * prompts,
+        fed=metrics[-1]["tokens"] / len(metrics) * config.steps,
+        step_seconds=step,
+        seconds=collecting + step * config.steps + probes + report,
+        memory=round(_SPARE * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT),
+        disk=_size(job.folder / "checkpoints") * (config.keep + 1) + 2 * _size(job.folder),
+    )
+
+
+def _prompts(config: TrainConfig) -> int:
+    data = Path(config.data) if config.data else None
+    return len(get_task(config.task).load(config.split, data=data, limit=config.limit or None, seed=config.seed))
+
+
+def _try_collecting(plan: JobPlan, job: Job, prompts: int) -> float:
+    """Have the target answer a few prompts; return the seconds that all of them will take."""
+    from cllm_core.train.collect import collect
+
+    asked = min(ANSWERED, prompts)
+    started = time.perf_counter()
+    collect(replace(plan.collect_config(job.folder), limit=asked))
+    return (time.perf_counter() - started) / asked * prompts
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def main() -> int:
+    """Try out the job whose folder is named on the command line; its forecast, or what is wrong, goes to a file."""
+    from cllm_core.train.jobs.worker import explain
+
+    job = Job(Path(sys.argv[1]))
+    try:
+        found: dict[str, Any] = asdict(trial(job))
+    except CllmError as error:
+        found = {"error": str(error)}
+    except Exception as error:
+        found = {"error": explain(job, error)}
+    write_json(job.folder, _FILE, found)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,446 @@
+"""The Fine-tune tab without a browser: from the form to a job, limits, views of jobs, handlers. Nothing is trained."""
+
+import asyncio
+import json
+import time
+import zipfile
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import pytest
+import run_examples
+
+from cllm_core import io
+from cllm_core.errors import CllmError, ConfigError, FormatError, ModelNotFound, TrainingError
+from cllm_core.options import option_field
+from cllm_core.pairs import discover_pairs
+from cllm_core.tasks.base import Example
+from cllm_core.train.config import TrainConfig
+from cllm_core.train.jobs import runner
+from cllm_core.train.jobs.folder import Job, new_job
+from cllm_core.train.jobs.forecast import Forecast, check_room, duration
+from cllm_core.train.jobs.guard import Measures
+from cllm_core.train.jobs.plan import JobConfig, JobPlan
+from cllm_core.train.jobs.presets import PRESETS
+from cllm_core.train.jobs.probe import FILE, probe_file
+from cllm_core.train.jobs.progress import stage_progress
+from cllm_core.train.jobs.report import write_zip
+from cllm_core.train.jobs.state import JobState, write_state
+from visualize import job_view, training
+from visualize.job_report import report_rows, report_sentence
+from visualize.settings import AppSettings
+from visualize.tabs import finetune
+from visualize.tabs.finetune import act, begin, choose_preset, look, open_page, remove, show_file
+from visualize.tabs.finetune_form import JOB_MAIN, JOB_MORE, MAIN, MORE, preset_values
+from visualize.tabs.job_panel import job_json
+from visualize.training import order_from, owner_of, read_upload, split_prompts, upload_summary, visible_jobs
+
+HOME, SPACE = AppSettings(), AppSettings(public=True)
+DEFAULTS = {
+    "model": "smollm2", "own_model": "", "prompts": "json", "file": None,
+    "train": dict(zip((*MAIN, *MORE), preset_values("try", TrainConfig, (*MAIN, *MORE)))),
+    "job": dict(zip((*JOB_MAIN, *JOB_MORE), preset_values("try", JobConfig, (*JOB_MAIN, *JOB_MORE)))),
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CLLM_RUNS", str(tmp_path / "runs"))
+    (tmp_path / "runs").mkdir()
+    return tmp_path / "runs"
+
+
+def order(settings: AppSettings = HOME, **changes: Any) -> training.Order:
+    values = {name: dict(value) if isinstance(value, dict) else value for name, value in DEFAULTS.items()}
+    for name, value in changes.items():
+        where = next((part for part in ("train", "job") if name in DEFAULTS[part]), None)
+        (values[where] if where else values)[name] = value
+    return order_from(settings, "me" if settings.public else "", **values)
+
+
+# --- the form
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_is_a_valid_job_of_known_settings(name: str):
+    preset = PRESETS[name]
+    plan = JobPlan(train=preset.train, job=JobConfig(**preset.job))
+    assert plan.train_config(Path("x")).task == preset.train["task"]
+    assert set(preset.train) - {"task"} <= {*MAIN, *MORE}
+    assert set(preset.job) <= {*JOB_MAIN, *JOB_MORE}
+
+
+def test_the_form_offers_every_setting_that_is_not_a_path_or_made_by_the_job():
+    hidden = {"out", "rows", "adapter", "data", "model", "task", "split", "log_every"}
+    fields = {field.name for field in TrainConfig.__dataclass_fields__.values()}
+    assert {*MAIN, *MORE} == fields - hidden
+    assert {*JOB_MAIN, *JOB_MORE} == set(JobConfig.__dataclass_fields__)
+
+
+def test_a_form_becomes_an_order():
+    made = order(steps=50, title="Mine", window=4)
+    train = made.plan.train_config(Path("x"))
+    assert (train.steps, train.window, train.model, train.task) == (50, 4, "smollm2", "json")
+    assert made.plan.job.title == "Mine"
+    assert made.prompts == ()
+
+
+def test_the_command_line_does_the_same_as_the_form():
+    from cllm_core.cli import COMMANDS
+    from cllm_core.cli_train import config_of
+
+    made = order(steps=50, chat=False, answers="target", noise="trajectory")
+    lines = training.command_lines(made.plan).split("\n")
+    assert [line.split()[3] for line in lines] == ["collect", "train"]
+    import argparse
+    import shlex
+
+    parser = argparse.ArgumentParser()
+    COMMANDS["train"].arguments(parser)
+    parsed = config_of(TrainConfig, parser.parse_args(shlex.split(lines[1])[4:]))
+    assert parsed == made.plan.train_config(Path("runs/mine"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"steps": 0}, ConfigError, "steps must be at least 1"),
+        ({"noise": "<img src=x>"}, ConfigError, "noise must be one of"),
+        ({"consistency": "local"}, ConfigError, "needs noise trajectory"),
+        ({"model": "other"}, ConfigError, "not on offer"),
+        ({"model": "/etc"}, ConfigError, "not on offer"),
+        ({"prompts": "prompts"}, ConfigError, "not on offer"),
+        ({"prompts": "upload"}, FormatError, "Choose a prompt file first"),
+        ({"model": "own", "own_model": ""}, ModelNotFound, "Name a base model"),
+        ({"model": "own", "own_model": "no such"}, ModelNotFound, "no model or folder"),
+    ],
+)
+def test_a_form_that_makes_no_job_says_why(changes: dict[str, Any], error: type[CllmError], message: str):
+    with pytest.raises(error, match=message):
+        order(**changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"steps": 301}, {"limit": 0}, {"limit": 5000}, {"batch": 64}, {"rank": 512}, {"method": "full"},
+     {"tracker": "wandb"}, {"test_prompts": 400}, {"stretch": 0}, {"model": "own", "own_model": "owner/name"}],
+)  # fmt: skip
+def test_limits_of_a_public_space_hold_on_the_server(changes: dict[str, Any]):
+    order(SPACE)
+    with pytest.raises(CllmError, match=r"On this Space|does not load"):
+        order(SPACE, **changes)
+
+
+def test_training_can_be_off():
+    with pytest.raises(ConfigError, match="Training is off on this Space"):
+        order(replace(SPACE, training=False))
+    assert not AppSettings.from_environment({"SPACE_ID": "a/b"}).training
+    assert AppSettings.from_environment({"SPACE_ID": "a/b", "CLLM_ENABLE_TRAINING": "1"}).training
+    assert AppSettings.from_environment({}).training
+
+
+def test_only_models_on_the_list_are_trained():
+    listed = AppSettings(models=frozenset({"owner/good"}))
+    assert order(listed, model="own", own_model="owner/good").plan.train["model"] == "owner/good"
+    for changes in ({"model": "own", "own_model": "owner/bad"}, {"model": "smollm2"}):
+        with pytest.raises(CllmError, match=r"does not load|not on offer"):
+            order(listed, **changes)
+
+
+# --- prompt files
+
+FILE_TEXT = (
+    '{"prompt": "one", "answer": "1"}\n{"prompt": \n\n{"promt": "x"}\n{"prompt": "two\\u2028", "answer": "<b>"}\n'
+)
+
+
+def test_a_file_is_previewed_counted_and_its_bad_lines_named(tmp_path: Path):
+    path = tmp_path / "p.jsonl"
+    path.write_text(FILE_TEXT, encoding="utf-8")
+    notes, table = show_file(HOME, str(path))
+    assert notes.startswith("2 of 4 rows can be used: 1 to learn from, 1 held out.\nLine 2: ")
+    assert "Line 4: it has no" in notes
+    assert table.value["data"][0] == ["one", "1"]
+    made = order(prompts="upload", file=str(path))
+    assert made.plan.uploaded
+    assert [example.prompt for example in (*made.prompts, *made.held_out)] == ["one", "two\u2028"]
+
+
+def test_a_file_without_answers_needs_the_models_own(tmp_path: Path):
+    path = tmp_path / "p.txt"
+    path.write_text("one\ntwo\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="have no answer"):
+        order(prompts="upload", file=str(path))
+    assert order(prompts="upload", file=str(path), answers="target").plan.stages[0] == "collect"
+
+
+def test_a_broken_or_too_large_file_is_refused(tmp_path: Path):
+    (tmp_path / "empty.jsonl").write_text("")
+    assert "is empty" in show_file(HOME, str(tmp_path / "empty.jsonl"))[0]
+    (tmp_path / "large.txt").write_text("a prompt\n" * 250_000)
+    with pytest.raises(FormatError, match=r"the limit is 2 MB"):
+        read_upload(SPACE, str(tmp_path / "large.txt"))
+    (tmp_path / "many.txt").write_text("a prompt\n" * 2001)
+    with pytest.raises(FormatError, match="the limit here is 2,000"):
+        read_upload(SPACE, str(tmp_path / "many.txt"))
+
+
+def test_prompts_held_out_are_never_learnt():
+    examples = [Example(str(number), "p") for number in range(250)]
+    learnt, held_out = split_prompts(examples)
+    assert (len(learnt), len(held_out)) == (230, 20)
+    assert not {example.id for example in learnt} & {example.id for example in held_out}
+    assert split_prompts(examples[:1]) == (tuple(examples[:1]), tuple(examples[:1]))
+
+
+# --- what a job shows
+
+
+@pytest.fixture
+def job() -> Job:
+    """A job in the middle of its training, as its files tell it."""
+    made = new_job(JobPlan(train={"steps": 100, "save_every": 20, "device": "cpu"}, job=JobConfig(title="A <b>")))
+    metrics = [
+        {"step": step, "ar_loss": 1 / step, "consistency_loss": 8 / step, "right_after_wrong": 0.5, "lr": 1e-3,
+         "tokens": 300 * step, "seconds": 2.0}
+        for step in (*range(1, 41), 40)
+    ]  # fmt: skip
+    (made.folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in metrics))
+    probe_file(made.folder, 0).parent.mkdir()
+    with (made.folder / FILE).open("w") as file:
+        for step in (0, 20, 40):
+            file.write(json.dumps(asdict(Measures(step, 1 + step / 20, 0.5, 0.1, 3.0))) + "\n")
+            text = io.dumps_run({"1": run_examples.scripted("one two three"), "2": run_examples.scripted("four")})
+            probe_file(made.folder, step).write_text(text)
+    return made
+
+
+def alive(job: Job, status: str = "running", **changes: Any) -> None:
+    from cllm_core.train.jobs.process import identity
+
+    pid, started = identity()
+    state = JobState(status, "train", pid=pid, process_started=started, started=time.time() - 90, **changes)
+    write_state(job.folder, state)
+
+
+def test_a_running_job_shows_step_time_left_and_curves(job: Job):
+    alive(job)
+    shown = job_view.job_view(job)
+    assert shown["kind"] == "busy"
+    assert shown["text"] == "Training: 40 of 100, about 2 minutes left in this stage."  # 60 x 2 s + 3 probes x 3 s
+    assert shown["stages"][0] == {"label": "Training", "state": "now", "share": 0.4}
+    curves = {curve["label"]: curve for curve in shown["curves"]}
+    assert curves["Tokens per pass"]["points"] == [(0, 1.0), (20, 2.0), (40, 3.0)]
+    assert len(curves["AR loss"]["points"]) == 40  # a step that was done twice counts once
+    assert ("Tokens fed", "12,000") in shown["numbers"]
+    json.loads(job_json(shown))
+
+
+@pytest.mark.parametrize(
+    ("state", "kind", "text"),
+    [
+        (JobState("stopped", "train", "Stopped after step 40: its checkpoint is saved."), "stopped", "Stopped after"),
+        (JobState("paused", "train", "Step 40: repeats."), "stopped", "Paused. Step 40"),
+        (JobState("failed", "train", "The disk is full."), "error", "Failed. The disk is full."),
+        (JobState("finished", "evaluate", started=1e9, ended=1e9 + 240), "done", "Finished after 4 minutes"),
+    ],
+)
+def test_a_job_that_ended_says_how(job: Job, state: JobState, kind: str, text: str):
+    write_state(job.folder, state)
+    (job.folder / "output.txt").write_text("first\nlast <b>\n")
+    shown = job_view.job_view(job)
+    assert shown["kind"] == kind
+    assert shown["text"].startswith(text)
+    assert shown["log"] == (["first", "last <b>"] if kind == "error" else [])
+
+
+def test_the_probe_is_played_checkpoint_by_checkpoint(job: Job):
+    props = job_view.probe_props(job, job_view.probed(job), 1)
+    assert [lane["label"] for lane in props["lanes"]] == ["Step 0", "Step 20", "Step 40"]
+    assert job_view.probe_props(job, (), 0) is None
+
+
+def test_few_checkpoints_stand_for_many():
+    assert job_view.shown_steps([0, 50, 100]) == (0, 50, 100)
+    assert job_view.shown_steps(range(0, 1001, 50)) == (0, 250, 500, 750, 1000)
+
+
+def test_curves_are_thinned_to_what_can_be_seen():
+    points = [(float(step), float(step)) for step in range(1, 1001)]
+    thin = job_view.thinned(points, 100)
+    assert len(thin) == 100
+    assert thin[-1][0] == 1000
+    assert thin[0] == (10, 5.5)
+
+
+def test_progress_without_metrics_is_unknown_not_wrong():
+    made = new_job(JobPlan(train={}, job=JobConfig(answers="target")))
+    assert [stage_progress(made, stage).share for stage in ("collect", "train", "evaluate")] == [None, 0.0, 0.0]
+    assert stage_progress(made, "train").seconds_left is None
+
+
+LANE = {
+    "tokens": 72, "passes": 24, "tokens_per_pass": 3.0, "tokens_per_second": 30.0, "speedup": 2.0, "equals_ar": 1.0,
+    "fast_forward_per_pass": 3.0, "stationary_per_block": 1.5, "collocations": {"together": 1, "occurrences": 4},
+    "agreement": 0.5, "repetition_rate": 0.0, "field_accuracy": 0.9, "seconds": 1.0, "paper_stationary": None,
+}  # fmt: skip
+REPORT = {
+    "prompts": 5, "split": "test", "device": "CPU",
+    "lanes": {"base_jacobi": {**LANE, "tokens_per_pass": 1.1}, "cllm_ar": LANE, "cllm_jacobi": LANE,
+              "base_ar": {**LANE, "speedup": None, "collocations": {"together": 0, "occurrences": 0}}},
+}  # fmt: skip
+
+
+def test_a_report_is_a_table_of_text_before_and_after():
+    rows = {row[0]: row[1:] for row in report_rows(REPORT)}
+    assert rows["Tokens / pass"] == ["3.00", "1.10", "3.00", "3.00"]
+    assert rows["Speedup"][0] == "–"
+    assert rows["Collocations that arrived together"] == ["–", *["25% of 4"] * 3]
+    assert rows["Answers: field accuracy"] == ["90%"] * 4
+    assert not any("paper" in label or "seconds" in label for label in rows)
+    assert "1.10 tokens a pass before, 3.00 after, 2.00×" in report_sentence(REPORT)
+
+
+def test_a_result_is_a_zip_that_is_a_pair_on_another_machine(job: Job, tmp_path: Path):
+    (job.folder / "adapter").mkdir()
+    for name in ("adapter_model.safetensors", "adapter_config.json"):
+        (job.folder / "adapter" / name).write_text("x")
+    from cllm_core.train.jobs.report import register
+
+    register(job, [], REPORT)
+    write_zip(job, tmp_path / "result.zip")
+    with zipfile.ZipFile(tmp_path / "result.zip") as archive:
+        assert all(name.startswith(f"{job.name}/") for name in archive.namelist())
+        archive.extractall(tmp_path / "elsewhere")
+    pair = discover_pairs(tmp_path / "elsewhere")[job.name]
+    assert pair.cllm.adapter == str(tmp_path / "elsewhere" / job.name / "adapter")
+    assert pair.results["prompts"] == 5
+
+
+# --- forecasts
+
+
+def test_a_forecast_is_said_in_sentences_and_refused_where_it_does_not_fit(runs: Path):
+    made = Forecast(400, 25_000, 1.2e-8, 60_000, 1.5, 240.0, int(2e9), int(1e8))
+    assert "1e-08 of the base" in made.sentences()[0]
+    assert made.sentences()[1:] == [
+        "About 4 minutes on this machine, at 1.50 s a step as timed just now.",
+        "About 2.0 GB of memory and 100 MB of disk.",
+    ]
+    check_room(replace(made, memory=1000), runs)
+    with pytest.raises(TrainingError, match=r"of memory and .* GB are free"):
+        check_room(replace(made, memory=10**15), runs)
+    with pytest.raises(TrainingError, match=r"of disk and .* MB are free"):
+        check_room(replace(made, memory=1000, disk=10**18), runs / "not yet")
+
+
+def test_durations_are_said_as_people_do():
+    assert [duration(seconds) for seconds in (0, 45, 300, 9000)] == [
+        "1 seconds",
+        "45 seconds",
+        "5 minutes",
+        "2.5 hours",
+    ]
+
+
+# --- handlers
+
+
+class Form:
+    """Stands in for the widgets."""
+
+    def values_of(self, values: tuple[Any, ...]) -> dict[str, Any]:
+        return values[0]
+
+
+def test_start_makes_a_job_and_chooses_it(monkeypatch: pytest.MonkeyPatch):
+    started: list[Job] = []
+    monkeypatch.setattr(training, "start", started.append)
+    panel, command, jobs = begin(HOME, Form(), "", DEFAULTS)
+    assert '"kind": "done"' in panel
+    assert command.startswith("python -m cllm_core train --out runs/mine")
+    assert jobs.value == started[0].name
+    panel, *rest = begin(HOME, Form(), "", {**DEFAULTS, "model": "other"})
+    assert '"kind": "error"' in panel
+    assert rest == [gr.skip(), gr.skip()]
+
+
+def test_visitors_of_a_space_see_and_stop_only_their_own_jobs(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(training, "start", alive)
+    *_, jobs = begin(SPACE, Form(), "alpha", DEFAULTS)
+    name = jobs.value
+    assert [job.name for job in visible_jobs(owner_of(SPACE, "alpha"))] == [name]
+    assert visible_jobs(owner_of(SPACE, "beta")) == []
+    assert open_page(SPACE, "beta", name)[1].choices == []
+    stopped: list[Job] = []
+    assert "no such job" in act(SPACE, stopped.append, "beta", name)[0]
+    assert "no such job" in remove(SPACE, "beta", name)[0]
+    assert look(SPACE, "beta", name, None, None)[0] is None
+    assert stopped == []
+    act(SPACE, stopped.append, "alpha", name)
+    assert [job.name for job in stopped] == [name]
+    assert "still under way" in begin(SPACE, Form(), "alpha", DEFAULTS)[0]
+
+
+def test_a_browser_without_a_name_is_given_one_and_none_is_shared():
+    tokens = {open_page(SPACE, "", "")[0] for _ in range(3)}
+    assert len(tokens) == 3
+    with pytest.raises(TrainingError, match="reload the page"):
+        owner_of(SPACE, "")
+    assert owner_of(HOME, "anything") is None
+
+
+def test_a_look_changes_the_player_only_when_there_is_something_new(job: Job):
+    alive(job)
+    seen, _, stop, resume, delete, *results = look(HOME, "", job.name, None, None)
+    assert (stop.interactive, resume.interactive, delete.interactive) == (True, False, False)
+    assert results[2]["lanes"]
+    again = look(HOME, "", job.name, None, seen)
+    assert again[0] == gr.skip()
+    assert all(update == gr.skip() for update in again[5:])
+    assert look(HOME, "", None, None, seen)[0] is None
+
+
+def test_a_job_can_be_deleted_once_it_has_ended(job: Job):
+    alive(job)
+    assert "stop it before" in remove(HOME, "", job.name)[0]
+    write_state(job.folder, JobState("stopped", "train"))
+    assert "deleted" in remove(HOME, "", job.name)[0]
+    assert not job.folder.exists()
+
+
+def test_a_title_is_data_wherever_it_is_shown(job: Job):
+    assert job_view.job_title(job).startswith("A <b>, ")
+    alive(job)
+    assert "<" not in job_json(job_view.job_view(job))
+    (job.folder / "job.json").write_text("{")
+    assert job_view.job_title(job).endswith("(damaged)")
+    assert runner.job_state(job).status == "failed"
+
+
+def test_a_preset_fills_the_whole_form():
+    about, task, _, *values = choose_preset("gpu")
+    assert (about, task) == (PRESETS["gpu"].about, "json")
+    filled = dict(zip((*MAIN, *MORE, *JOB_MAIN, *JOB_MORE), values, strict=True))
+    assert filled["steps"] == PRESETS["gpu"].train["steps"]
+    assert filled["seed"] == option_field(TrainConfig, "seed").default
+
+
+def test_every_checkpoint_of_a_summary_line_is_named(tmp_path: Path):
+    path = tmp_path / "p.csv"
+    path.write_text("prompt\n" + "x\n" * 3 + "a,b\n" * 60)
+    lines = upload_summary(read_upload(HOME, str(path))).split("\n")
+    assert len(lines) == 52
+    assert lines[-1] == "… and 10 more lines."
+
+
+def test_the_tab_is_a_sentence_where_training_is_off():
+    async def build() -> gr.Blocks:  # inside an event loop: outside of one, gradio makes some and leaves them open
+        with gr.Blocks(analytics_enabled=False) as blocks:
+            finetune.finetune_tab(replace(SPACE, training=False), blocks)
+        return blocks
+
+    blocks = asyncio.run(build())
+    assert [type(block).__name__ for block in blocks.blocks.values()] == ["Markdown"]
