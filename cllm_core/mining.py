@@ -22,6 +22,12 @@ class MiningConfig:
     """What counts as a collocation. Checked when made: a bad value raises ConfigError."""
 
     min_count: int = option(5, "A collocation occurs at least so often in the corpus.", minimum=2, maximum=10_000)
+    min_outputs: int = option(
+        3,
+        "... and in at least so many different outputs: one that repeats itself proves nothing.",
+        minimum=1,
+        maximum=10_000,
+    )
     min_log_likelihood: float = option(
         15.13,
         "Least log-likelihood ratio of its two halves (15.13: p < 0.0001, one degree of freedom).",
@@ -57,11 +63,13 @@ def mine(outputs: Iterable[str], config: MiningConfig | None = None, corpus: str
     """
     config = config or MiningConfig()
     distinct = list(dict.fromkeys(text.strip() for text in outputs))
-    corpus_sentences = [sentence for text in distinct for sentence in sentences(text)]
+    by_output = [sentences(text) for text in distinct]
+    corpus_sentences = [sentence for found in by_output for sentence in found]
+    outputs_of = [number for number, found in enumerate(by_output) for _ in found]
     letters = {word.key for sentence in corpus_sentences for word in sentence if word.letters and word.key}
     lines: list[Keys] = [[word.key for word in sentence] for sentence in corpus_sentences]
     found = _runs(lines, letters, config) + _gapped(lines, letters, config)
-    uses = _uses(corpus_sentences, {each.runs for each in found}, config.max_gap)
+    uses = _uses(corpus_sentences, outputs_of, {each.runs for each in found}, config.max_gap)
     return CollocationTable(
         collocations=tuple(_collocation(each, uses[each.runs]) for each in _strongest(found, uses, config)),
         max_gap=config.max_gap,
@@ -195,8 +203,9 @@ def _extended(runs: Runs, count: int, sides: Mapping[Side, int]) -> Runs | None:
 
 @dataclass
 class _Uses:
-    """How a collocation is written where it occurs in the corpus, and what its gap holds there."""
+    """Where a collocation occurs in the corpus, how it is written there, and what its gap holds."""
 
+    outputs: set[int] = field(default_factory=set)
     spellings: Counter[str] = field(default_factory=Counter)
     gaps: Counter[tuple[str, ...]] = field(default_factory=Counter)
 
@@ -209,12 +218,19 @@ class _Uses:
         """Whether the gap is one: not the same words in most places."""
         return () in self.gaps or 2 * max(self.gaps.values(), default=0) <= self.count
 
+    def suffice(self, config: MiningConfig) -> bool:
+        """Whether the corpus shows enough of it."""
+        return self.free and self.count >= config.min_count and len(self.outputs) >= config.min_outputs
 
-def _uses(corpus: Sequence[Sequence[Word]], wanted: Set[Runs], max_gap: int) -> dict[Runs, _Uses]:
+
+def _uses(
+    corpus: Sequence[Sequence[Word]], outputs_of: Sequence[int], wanted: Set[Runs], max_gap: int
+) -> dict[Runs, _Uses]:
     found = {runs: _Uses() for runs in wanted}
     lines = [[word.key for word in sentence] for sentence in corpus]
     for runs, number, places in _matches(lines, wanted, max_gap):
         words = [word.text for word in corpus[number]]
+        found[runs].outputs.add(outputs_of[number])
         found[runs].spellings[label(cut([words[place] for place in places], runs))] += 1
         between = sorted({*range(places[0], places[-1])}.difference(places))
         found[runs].gaps[tuple(words[place].casefold() for place in between)] += 1
@@ -237,7 +253,7 @@ def _matches(lines: Sequence[Keys], wanted: Set[Runs], max_gap: int) -> Iterator
 def _strongest(found: Sequence[_Scored], uses: Mapping[Runs, _Uses], config: MiningConfig) -> list[_Scored]:
     """Return each collocation once, strongest first, without those that hardly occur outside a longer one."""
     best = {each.runs: each for each in sorted(found, key=lambda each: (each.log_likelihood, each.runs))}
-    often = [each for runs, each in best.items() if uses[runs].free and uses[runs].count >= config.min_count]
+    often = [each for runs, each in best.items() if uses[runs].suffice(config)]
     with_word: dict[str, list[Runs]] = {}
     for each in often:
         for word in {word for run in each.runs for word in run}:

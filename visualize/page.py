@@ -4,8 +4,10 @@ import base64
 import hashlib
 import html
 import json
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from visualize.view import PlayerProps
 
@@ -43,7 +45,7 @@ def player_style() -> str:
     return "\n".join((ASSETS / f"{name}.css").read_text(encoding="utf-8") for name in STYLES)
 
 
-def payload_json(props: PlayerProps) -> str:
+def payload_json(props: Mapping[str, Any]) -> str:
     """Return the payload as JSON that is safe inside a script element and inside a JavaScript string.
 
     `<` is escaped, so neither `</script` nor `<!--` can occur; U+2028 and U+2029 are, for older engines. Strict
@@ -55,14 +57,18 @@ def payload_json(props: PlayerProps) -> str:
 
 
 def standalone_page(props: PlayerProps, title: str) -> str:
-    """Return one complete HTML document that plays `props` offline, from a file.
-
-    Its content policy forbids every request, and every script and style but the page's own.
-    """
+    """Return one complete HTML document that plays `props` offline, from a file."""
     if props.get("title") == title:
         props = {**props, "title": ""}  # the page's heading says it already
     start = 'CllmPlayer.mount(document.getElementById("player"), document.getElementById("props").textContent);\n'
-    script, style = player_script() + start, player_style()
+    return offline_page(title, payload_json(props), player_script() + start, player_style(), "player")
+
+
+def offline_page(title: str, payload: str, script: str, style: str, root: str) -> str:
+    """Return a document whose script fills the element `root` from `#props`, JSON made by `payload_json`.
+
+    Its content policy forbids every request, and every script and style but the page's own.
+    """
     policy = f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; base-uri 'none'"
     name = html.escape(title)
     return f"""<!doctype html>
@@ -78,9 +84,9 @@ def standalone_page(props: PlayerProps, title: str) -> str:
 <body>
 <main>
 <h1>{name}</h1>
-<div id="player"></div>
+<div id="{root}"></div>
 </main>
-<script type="application/json" id="props">{payload_json(props)}</script>
+<script type="application/json" id="props">{payload}</script>
 <script>{script}</script>
 </body>
 </html>

@@ -34,7 +34,7 @@ class TrajectoryPlayer(gr.HTML):  # type: ignore[misc]
             value,
             html_template=_TEMPLATE,
             js_on_load=_ON_LOAD,
-            head=_head(),
+            head=player_head(),
             apply_default_css=False,
             **layout,
         )
@@ -47,8 +47,8 @@ class TrajectoryPlayer(gr.HTML):  # type: ignore[misc]
         return {"type": "string", "description": "PlayerProps as JSON"}
 
 
-def _head() -> str:
-    """One inline script: gradio adds an inline script once per page, however many components bring it."""
+def player_head() -> str:
+    """Return the player's script and style as one inline script, which gradio adds once per page."""
     style = json.dumps(player_style()).replace("<", "\\u003c")
     add_style = f'document.head.append(Object.assign(document.createElement("style"), {{ textContent: {style} }}));'
     return f"<script>{player_script()}{add_style}</script>"

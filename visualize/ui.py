@@ -11,9 +11,10 @@ from visualize.settings import AppSettings
 from visualize.tabs.about import ABOUT, TAGLINE
 from visualize.tabs.compare import compare_tab
 from visualize.tabs.finetune import finetune_tab
+from visualize.tabs.learn import learn_tab
 
 TITLE = "Consistency LLMs, pass by pass"
-TABS = (("Compare", compare_tab), ("Fine-tune", finetune_tab))
+TABS = (("Compare", compare_tab), ("Learn", learn_tab), ("Fine-tune", finetune_tab))
 _FILES_KEPT = 6 * 3600  # seconds that a download or an upload stays on the disk
 # on a phone the settings start folded, so that the player is near
 _ON_LOAD = "() => { if (innerWidth < 700) document.querySelector('#settings > button')?.click(); }"

@@ -185,12 +185,12 @@ class Grid {
     if (td.key === key) return;
     td.key = key;
     td.setAttribute("aria-colindex", position + 2);
-    td.className = `${pinned ? "cp-pinned" : ""}${flag ? ` cp-flag cp-flag-${flag}` : ""}`;
+    td.className = [pinned ? "cp-pinned" : "", flag ? `cp-flag cp-flag-${flag}` : ""].join(" ").trim();
     td.dataset.state = cell ? CLASSES[cell.letter].name : passed ? "passed" : "blank";
     td.setAttribute(
       "aria-label",
       cell
-        ? cellLabel(this.pieces[cell.piece], t, position, cell) + (flag ? `, ${FLAGS[flag]}` : "")
+        ? cellLabel(this.pieces[cell.piece], t, position, cell, look.view) + (flag ? `, ${FLAGS[flag]}` : "")
         : passed
           ? "fixed before"
           : "blank",
@@ -283,9 +283,9 @@ function newRow(columns) {
   return { node: el("tr", {}, head, ...cells), head, cells };
 }
 
-function cellLabel(piece, t, position, cell) {
+function cellLabel(piece, t, position, cell, view) {
   const chance = cell.probability === undefined ? "" : `, ${percent(cell.probability)}`;
-  const event = cell.corrected ? ", corrected" : "";
+  const event = cell.corrected && view === "hindsight" ? ", corrected" : "";
   const row = t === 0 ? "draft" : `pass ${t}`;
   return `${visibleText(piece)}, ${row}, position ${position}, ${CLASSES[cell.letter].label}${event}${chance}`;
 }

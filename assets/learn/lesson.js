@@ -1,0 +1,93 @@
+// One lesson: a short text, then one step of the player, then a pause; and checks that are answered on the grid.
+
+const TRIES = 2; // wrong answers before the right one is offered
+
+class Lesson {
+  /** `stage.open(recording, lanes)` gives a player's handle; `done()` is told when the last step is reached. */
+  constructor(lesson, { stage, done, next }) {
+    Object.assign(this, { lesson, done, next, index: 0, wrong: 0, answered: new Set() });
+    this.player = stage.open(lesson.recording, lesson.lanes, (cell) => this.choose(cell));
+    this.count = el("p", { class: "cl-count" });
+    this.say = el("div", { class: "cl-say" });
+    this.ask = el("p", { class: "cl-ask" });
+    this.reply = el("p", { class: "cl-reply", role: "status", "aria-live": "polite" });
+    this.back = button("Back", () => this.go(this.index - 1));
+    this.reveal = button("Show me", () => this.show());
+    this.forward = button("", () => (this.last() ? this.next() : this.go(this.index + 1)), { class: "cl-button cl-main" });
+    this.node = el(
+      "section",
+      { class: "cl-card", "aria-label": lesson.title },
+      el("h2", { text: lesson.title }),
+      this.count,
+      el("div", { "aria-live": "polite" }, this.say, this.ask),
+      this.reply,
+      el("div", { class: "cl-buttons" }, this.back, this.forward, this.reveal),
+    );
+    this.go(0);
+  }
+
+  step() {
+    return this.lesson.steps[this.index];
+  }
+
+  last() {
+    return this.index === this.lesson.steps.length - 1;
+  }
+
+  go(index) {
+    const from = index > this.index ? this.step() : null;
+    this.index = index;
+    this.wrong = 0;
+    this.say.replaceChildren(...paragraphs(this.step().say));
+    this.draw("");
+    if (this.last()) this.done();
+    return this.perform(from);
+  }
+
+  /** Brings the player to the step: pass by pass from the step before, at once from anywhere else. */
+  async perform(from) {
+    const { lane, view, at, flags, ask } = this.step();
+    const quiz = ask !== undefined && view === "known";
+    this.player.set({ lane, view, quiz, targets: quiz, flags: [], clock: "pass", pass: from?.lane === lane ? undefined : at });
+    const arrived = at > this.player.state().pass ? await this.player.play(at) : true;
+    if (arrived) this.player.set({ pass: at, flags: flags.map(([t, position]) => ({ t, position, kind: "look" })) });
+  }
+
+  /** A cell was chosen: an answer, if one is asked for. */
+  choose(cell) {
+    const { ask } = this.step();
+    if (!ask) return false;
+    const right = ask.cells.some(([t, position]) => t === cell.t && position === cell.position);
+    this.player.set({ flags: [{ ...cell, kind: right ? "yes" : "no" }] });
+    if (right) this.answered.add(this.index);
+    else this.wrong++;
+    this.draw(right ? ask.right : `${this.told(cell)} Try another one.`, right ? "yes" : "no");
+    return true;
+  }
+
+  told(cell) {
+    if (cell.t === 0) return "That is a guess of the draft, made before the first pass.";
+    const { text, label, why } = this.player.cell(cell);
+    return `Not this one: ${text}, pass ${cell.t}, place ${cell.position}, is ${label}. ${why}`;
+  }
+
+  show() {
+    const { ask } = this.step();
+    const [t, position] = ask.cells[0];
+    this.answered.add(this.index);
+    this.player.set({ pass: Math.max(t, this.player.state().pass), flags: ask.cells.map(([t, position]) => ({ t, position, kind: "yes" })) });
+    this.draw(`It is place ${position} in the row of pass ${t}. ${ask.cells.length > 1 ? "All right answers are framed." : ""}`, "yes");
+  }
+
+  draw(reply, kind = "") {
+    const { ask } = this.step();
+    setText(this.count, `Step ${this.index + 1} of ${this.lesson.steps.length}`);
+    setText(this.ask, ask ? ask.text : "");
+    this.ask.hidden = !ask;
+    setText(this.reply, reply);
+    this.reply.className = `cl-reply${kind ? ` cl-${kind}` : ""}`;
+    this.back.disabled = this.index === 0;
+    this.reveal.hidden = !ask || this.answered.has(this.index) || this.wrong < TRIES;
+    this.forward.textContent = this.last() ? "Next lesson" : ask && !this.answered.has(this.index) ? "Skip" : "Next";
+  }
+}

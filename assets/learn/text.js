@@ -1,0 +1,21 @@
+// Texts of lessons and answers -> elements. A text is data: it is written as text, and only *stars* mean something.
+
+/** Paragraphs; what stands between two stars is a term. */
+function paragraphs(texts) {
+  return texts.map((text) => el("p", {}, ...withTerms(text)));
+}
+
+function withTerms(text) {
+  return text
+    .split(/\*([^*\s](?:[^*]*[^*\s])?)\*/)
+    .map((part, index) => (index % 2 ? el("em", { text: part }) : part));
+}
+
+function button(text, onclick, properties = {}) {
+  return el("button", { type: "button", class: "cl-button", text, onclick, ...properties });
+}
+
+/** The recording with only these lanes, in this order. */
+function withLanes(recording, keys) {
+  return { ...recording, lanes: keys.map((key) => recording.lanes.find((lane) => lane.key === key)) };
+}

@@ -1,0 +1,319 @@
+"""The lessons in a real browser: walked from end to end, answered on the grid, by mouse and by keyboard."""
+
+import copy
+import json
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, Page, expect
+
+from visualize.learn_page import learn_page
+from visualize.lessons import LearnProps, learn_props
+from visualize.settings import AppSettings
+from visualize.tabs.learn import learn_tab
+
+pytestmark = pytest.mark.browser
+
+Open = Callable[..., Page]
+MARKUP = "<img src=x onerror=alert(1)> ${x} {{x}} </script>"
+
+
+@pytest.fixture(scope="module")
+def props() -> LearnProps:
+    return learn_props()
+
+
+@pytest.fixture
+def learn(new_page: Open, props: LearnProps, tmp_path: Path) -> Open:
+    """Opens the lessons as a page of their own, from a file: no server, no model."""
+
+    def open_page(data: Any = None, **options: Any) -> Page:
+        path = tmp_path / "learn.html"
+        path.write_text(learn_page(data or props, "Learn"), encoding="utf-8")
+        page = new_page(**{"reduced_motion": "reduce", **options})
+        page.goto(path.as_uri())
+        return page
+
+    return open_page
+
+
+def link(page: Page, index: int) -> Locator:
+    return page.locator(".cl-link").nth(index)
+
+
+def forward(page: Page) -> Locator:
+    return page.locator(".cl-main")
+
+
+def cell(page: Page, t: int, position: int) -> Locator:
+    return page.locator(f'tr[aria-rowindex="{t + 2}"] td[aria-colindex="{position + 2}"]')
+
+
+def shown_pass(page: Page) -> int:
+    return int(page.locator(".cp-grid tr.cp-now").get_attribute("aria-rowindex") or 0) - 2
+
+
+def answer(page: Page, step: Any) -> None:
+    """Chooses a right answer, bringing its row into sight first."""
+    t, position = step["ask"]["cells"][0]
+    while cell(page, t, position).count() == 0:
+        page.locator(".cllm-player").press("ArrowLeft")
+    cell(page, t, position).click()
+
+
+def assert_accessible(page: Page) -> None:
+    results = Axe().run(page)
+    assert results.violations_count == 0, results.generate_report()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("number", range(6))
+def test_a_lesson_can_be_walked_from_end_to_end(learn: Open, props: LearnProps, number: int, scheme: str) -> None:
+    page = learn(color_scheme=scheme)
+    link(page, number).click()
+    lesson = props["lessons"][number]
+    steps = lesson["steps"]
+    for index, step in enumerate(steps, 1):
+        expect(page.locator(".cl-count")).to_have_text(f"Step {index} of {len(steps)}")
+        expect(page.locator(".cl-say p")).to_have_count(len(step["say"]))
+        assert shown_pass(page) == step["at"]
+        expect(page.locator(".cp-flag-look")).to_have_count(len(step["flags"]))
+        if "ask" in step:
+            expect(forward(page)).to_have_text("Next lesson" if index == len(steps) else "Skip")
+            answer(page, step)
+            expect(page.locator(".cl-reply")).to_have_text(step["ask"]["right"])
+            expect(page.locator(".cp-flag-yes")).to_have_count(1)
+        if index == len(steps) or "ask" in step:
+            assert_accessible(page)
+        forward(page).click()
+    expect(link(page, number).locator(".cl-done")).to_contain_text("done")
+    expect(link(page, number + 1)).to_have_attribute("aria-current", "page")
+    expect(link(page, number + 1)).to_be_focused()
+
+
+def test_a_wrong_answer_is_told_what_it_is_and_the_second_one_offers_help(learn: Open, props: LearnProps) -> None:
+    page = learn()
+    link(page, 1).click()
+    for _ in range(3):
+        forward(page).click()
+    show = page.get_by_role("button", name="Show me")
+    expect(show).to_be_hidden()
+    cell(page, 2, 1).click()
+    expect(page.locator(".cl-reply")).to_contain_text("Not this one: ␣are, pass 2, place 1, is settled.")
+    expect(page.locator(".cp-flag-no")).to_have_count(1)
+    cell(page, 0, 3).click()
+    expect(page.locator(".cl-reply")).to_contain_text("a guess of the draft")
+    show.click()
+    (t, position), *_ = props["lessons"][1]["steps"][3]["ask"]["cells"]
+    expect(page.locator(".cl-reply")).to_contain_text(f"place {position} in the row of pass {t}")
+    expect(cell(page, t, position)).to_have_class("cp-flag cp-flag-yes")
+    expect(show).to_be_hidden()
+    expect(forward(page)).to_have_text("Next")
+
+
+def test_a_lesson_needs_no_mouse(learn: Open) -> None:
+    page = learn()
+    link(page, 0).focus()
+    page.keyboard.press("Enter")
+    forward(page).focus()
+    for _ in range(4):
+        page.keyboard.press("Enter")
+    expect(page.locator(".cl-ask")).to_be_visible()
+    while "cp-table" not in page.evaluate("document.activeElement.closest('table')?.className ?? ''"):
+        page.keyboard.press("Tab")
+    for _ in range(20):  # down and right along the staircase, to pass 6
+        if page.evaluate("document.activeElement.getAttribute('aria-label')").endswith("pass 6, position 5, fixed"):
+            break
+        label = page.evaluate("document.activeElement.getAttribute('aria-label')")
+        page.keyboard.press("ArrowDown" if "pass 6" not in label else "ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.locator(".cl-reply")).to_contain_text("Yes: pass 6")
+
+
+def test_a_check_shows_nothing_that_gives_the_answer_away(learn: Open, props: LearnProps) -> None:
+    page = learn()
+    link(page, 3).click()
+    forward(page).click()
+    forward(page).click()
+    expect(page.locator(".cl-ask")).to_be_visible()
+    for part in (".cp-inspector", ".cp-legend", ".cp-lanes", ".cp-segmented"):
+        expect(page.locator(part).first).to_be_hidden()
+    for t, position in props["lessons"][3]["steps"][2]["ask"]["cells"]:
+        assert cell(page, t, position).get_attribute("data-state") == "draft"
+    assert page.locator(".cp-grid thead small").all_inner_texts() != [""] * 9
+
+
+def test_a_step_plays_pass_by_pass_and_stops(learn: Open) -> None:
+    page = learn(reduced_motion="no-preference")
+    link(page, 1).click()
+    forward(page).click()
+    forward(page).click()
+    seen = set()
+    while len(seen) < 4 and (4 not in seen):
+        seen.add(shown_pass(page))
+        page.wait_for_timeout(50)
+    assert seen >= {2, 3}
+    page.wait_for_timeout(700)
+    assert shown_pass(page) == 4
+
+
+def test_back_and_another_lesson_can_interrupt_a_step_that_plays(learn: Open) -> None:
+    page = learn(reduced_motion="no-preference")
+    for _ in range(2):
+        forward(page).click()  # the second one plays to pass 8
+    page.get_by_role("button", name="Back", exact=True).click()
+    expect(page.locator(".cl-count")).to_have_text("Step 2 of 5")
+    assert shown_pass(page) == 2
+    forward(page).click()
+    link(page, 4).click()
+    page.wait_for_timeout(1200)
+    expect(page.locator(".cp-prompt")).to_contain_text("multiplication table")
+
+
+# --- predict
+
+
+def test_predictions_are_marked_revealed_and_scored(learn: Open, props: LearnProps) -> None:
+    page = learn()
+    link(page, 6).click()
+    lane = next(lane for lane in props["recordings"]["week.json"]["lanes"] if lane["key"] == "base_jacobi")
+    first, second = lane["passes"][0], lane["passes"][1]
+    cell(page, 0, 0).click()
+    cell(page, 0, 2).click()
+    expect(page.locator(".cp-flag-pick")).to_have_count(2)
+    expect(page.locator(".cl-card")).to_contain_text("2 marked for pass 1")
+    forward(page).click()
+    assert shown_pass(page) == 1
+    right = [position for position in range(len(first["d"])) if first["h"][position] in "sfkt"]
+    expect(page.locator(".cl-reply")).to_contain_text(f"{len({0, 2} & set(right))} of your 2 marks")
+    judged = sum((position in (0, 2)) == (position in right) for position in range(len(first["d"])))
+    expect(page.locator(".cl-total")).to_contain_text(f"{judged} of {len(first['d'])} places")
+    expect(cell(page, 1, 0)).to_have_class("cp-flag cp-flag-yes")
+    forward(page).click()
+    expect(page.locator(".cl-reply")).to_contain_text("You marked none.")
+    expect(page.locator(".cp-flag-missed")).to_have_count(sum(letter in "sfkt" for letter in second["h"]))
+
+
+def test_marks_can_be_taken_back_and_only_guesses_can_be_marked(learn: Open) -> None:
+    page = learn()
+    link(page, 6).click()
+    cell(page, 0, 1).click()
+    cell(page, 0, 1).click()
+    expect(page.locator(".cp-flag-pick")).to_have_count(0)
+    forward(page).click()
+    cell(page, 0, 3).click()
+    expect(page.locator(".cl-reply")).to_contain_text("in the row of the last pass")
+    expect(page.locator(".cp-flag-pick")).to_have_count(0)
+
+
+def test_a_game_can_be_played_to_its_end_and_started_again(learn: Open, props: LearnProps) -> None:
+    page = learn()
+    link(page, 6).click()
+    while forward(page).is_enabled():
+        forward(page).click()
+    expect(page.locator(".cl-card")).to_contain_text("The answer is complete.")
+    (lane,) = [lane for lane in props["recordings"]["week.json"]["lanes"] if lane["key"] == "base_jacobi"]
+    assert shown_pass(page) == len(lane["passes"])
+    page.get_by_role("button", name="Start again").click()
+    assert shown_pass(page) == 0
+    page.locator(".cl-select").select_option("A multiplication table")
+    expect(page.locator(".cp-prompt")).to_contain_text("multiplication table")
+    assert_accessible(page)
+
+
+# --- questions
+
+
+def test_answers_open_and_their_recordings_play(learn: Open, props: LearnProps) -> None:
+    page = learn()
+    link(page, 7).click()
+    for index, question in enumerate(props["questions"]):
+        entry = page.locator(".cl-question").nth(index)
+        if index:
+            entry.locator("summary").click()
+        expect(entry.locator("p")).to_have_count(len(question["answer"]))
+        entry.get_by_role("button").click()
+        expect(page.locator(".cp-lane")).to_have_count(len(question["show"]["lanes"]))
+    assert_accessible(page)
+
+
+# --- safety and size
+
+
+def test_texts_are_never_markup(learn: Open, props: LearnProps) -> None:
+    data: Any = copy.deepcopy(props)
+    data["lessons"][0]["title"] = MARKUP
+    data["lessons"][0]["steps"][0]["say"] = [f"*{MARKUP}* and {MARKUP}"]
+    data["questions"][0]["question"] = MARKUP
+    page = learn(data)
+    expect(page.locator(".cl-say em")).to_have_text(MARKUP)
+    assert page.locator(".cl-card h2").inner_text() == MARKUP
+    link(page, 7).click()
+    expect(page.locator(".cl-question summary").first).to_have_text(MARKUP)
+    assert page.locator(".cllm-learn img").count() == 0
+
+
+@pytest.mark.parametrize("width", [360, 768])
+def test_nothing_is_wider_than_the_screen_and_the_text_stays_in_sight(learn: Open, width: int) -> None:
+    page = learn(viewport={"width": width, "height": 780})
+    for index in (0, 2, 6, 7):
+        link(page, index).click()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    link(page, 1).click()
+    page.locator(".cp-grid").scroll_into_view_if_needed()
+    page.mouse.wheel(0, 400)
+    expect(forward(page)).to_be_in_viewport()
+    assert_accessible(page)
+
+
+@pytest.mark.parametrize("value", ["null", "{}", '{"schema": "cllm-lessons", "version": 99}'])
+def test_lessons_that_cannot_be_shown_say_so(learn: Open, value: str) -> None:
+    page = learn()
+    page.evaluate("value => CllmLessons.mount(document.getElementById('learn'), value)", value)
+    expect(page.locator("#learn")).to_contain_text("These lessons cannot be shown")
+
+
+# --- in the app
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with gr.Blocks(analytics_enabled=False) as demo:
+        with gr.Tab("Other"):
+            gr.Markdown("Something else")
+        with gr.Tab("Learn"):
+            learn_tab(AppSettings(), demo)
+    _, url, _ = demo.launch(
+        server_name="127.0.0.1", server_port=port, prevent_thread_lock=True, quiet=True, ssr_mode=False
+    )
+    yield url
+    demo.close()
+
+
+def test_the_tab_teaches_inside_the_app_and_sends_nothing_for_a_step(page: Page, address: str) -> None:
+    page.set_default_timeout(20_000)
+    page.goto(address)
+    page.get_by_role("tab", name="Learn").click()
+    expect(page.locator("#learn .cl-count")).to_have_text("Step 1 of 5")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/queue/join" in request.url else None)
+    link(page, 3).click()
+    forward(page).click()
+    expect(page.locator(".cp-flag-look")).to_have_count(1)
+    assert not asked
+    page.evaluate("document.body.classList.add('dark')")
+    assert page.evaluate("getComputedStyle(document.querySelector('.cl-card')).backgroundColor") == "rgb(27, 32, 39)"
+    results = Axe().run(page, context="#learn")
+    assert results.violations_count == 0, results.generate_report()
+
+
+def test_the_payload_of_the_tab_is_strict_json(props: LearnProps) -> None:
+    assert json.loads(json.dumps(props, allow_nan=False))["schema"] == "cllm-lessons"
