@@ -28,12 +28,13 @@ from cllm_core.train.jobs.probe import FILE, probe_file
 from cllm_core.train.jobs.progress import stage_progress
 from cllm_core.train.jobs.report import write_zip
 from cllm_core.train.jobs.state import JobState, write_state
-from visualize import job_view, training
+from visualize import job_view, recording, training
 from visualize.job_report import report_rows, report_sentence
 from visualize.settings import AppSettings
 from visualize.tabs import finetune
-from visualize.tabs.finetune import act, begin, choose_preset, look, open_page, remove, show_file
+from visualize.tabs.finetune import act, begin, choose_preset, open_page, remove, show_command, show_file
 from visualize.tabs.finetune_form import JOB_MAIN, JOB_MORE, MAIN, MORE, preset_values
+from visualize.tabs.finetune_watch import look, replay
 from visualize.tabs.job_panel import job_json
 from visualize.training import order_from, owner_of, read_upload, split_prompts, upload_summary, visible_jobs
 
@@ -257,9 +258,13 @@ def test_a_job_that_ended_says_how(job: Job, state: JobState, kind: str, text: s
 
 
 def test_the_probe_is_played_checkpoint_by_checkpoint(job: Job):
-    props = job_view.probe_props(job, job_view.probed(job), 1)
+    prompts = job_view.probe_lanes(job, (0, 20, 40))
+    props = job_view.probe_props(prompts, 1)
     assert [lane["label"] for lane in props["lanes"]] == ["Step 0", "Step 20", "Step 40"]
-    assert job_view.probe_props(job, (), 0) is None
+    assert props["prompt"] == prompts[1][0].prompt
+    assert job_view.probe_props([], 0) is None
+    probe_file(job.folder, 20).write_text("{")
+    assert list(job_view.probe_lanes(job, (0, 20, 40))[0]) == [0, 40]
 
 
 def test_few_checkpoints_stand_for_many():
@@ -436,11 +441,77 @@ def test_every_checkpoint_of_a_summary_line_is_named(tmp_path: Path):
     assert lines[-1] == "… and 10 more lines."
 
 
-def test_the_tab_is_a_sentence_where_training_is_off():
+def test_the_commands_are_shown_or_what_is_wrong():
+    assert show_command(HOME, Form(), DEFAULTS).startswith("python -m cllm_core train")
+    assert "not on offer" in show_command(HOME, Form(), {**DEFAULTS, "model": "other"})
+
+
+# --- recordings
+
+
+@pytest.fixture
+def recorded(job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A recording of the job, in the place of those that ship."""
+    write_state(job.folder, JobState("finished", "evaluate", done=("train", "evaluate")))
+    (job.folder / "report.json").write_text(json.dumps(REPORT))
+    (tmp_path / "training").mkdir()
+    monkeypatch.setattr(recording, "recordings", lambda: {"recorded:mine": tmp_path / "training" / "mine.json"})
+    monkeypatch.setattr("visualize.tabs.finetune_watch.recordings", recording.recordings)
+    monkeypatch.setattr("sys.argv", ["recording", job.name, str(tmp_path / "training" / "mine.json")])
+    assert recording.main() == 0
+    return "recorded:mine"
+
+
+def test_a_recording_shows_what_the_job_did(job: Job, recorded: str):
+    lived, played = recording.find_shown(job.name, None), recording.find_shown(recorded, None)
+    assert played.prompts == lived.prompts
+    assert played.report == lived.report
+    assert json.loads(job_json(played.view)) == json.loads(
+        job_json({**lived.view, "text": f"Recorded: {lived.view['text']}"})
+    )
+
+
+def test_a_recording_is_watched_where_training_is_off(recorded: str):
+    off = replace(SPACE, training=False)
+    assert open_page(off, "alpha", "")[1].value == recorded
+    seen, panel, stop, resume, delete, *results = look(off, "alpha", recorded, None, None)
+    assert "Recorded: " in panel
+    assert not any(button.interactive for button in (stop, resume, delete))
+    assert results[5] == report_rows(REPORT)
+    assert look(off, "alpha", recorded, None, seen)[0] == gr.skip()
+    assert replay(off, "alpha", recorded, 1)["prompt"]
+
+
+def test_only_a_finished_job_is_recorded_and_a_damaged_file_is_named(
+    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    alive(job)
+    monkeypatch.setattr("sys.argv", ["recording", job.name, str(tmp_path / "out.json")])
+    assert recording.main() == 1
+    assert "Only a finished job" in capsys.readouterr().err
+    (tmp_path / "bad.json").write_text('{"schema": "cllm-training", "version": 1}')
+    with pytest.raises(FormatError, match=r"bad\.json is damaged"):
+        recording.read_recording(tmp_path / "bad.json")
+
+
+def test_recordings_that_ship_can_be_read():
+    for path in recording.recordings().values():
+        assert recording.read_recording(path).report
+
+
+def test_the_tab_has_no_form_where_training_is_off():
     async def build() -> gr.Blocks:  # inside an event loop: outside of one, gradio makes some and leaves them open
         with gr.Blocks(analytics_enabled=False) as blocks:
             finetune.finetune_tab(replace(SPACE, training=False), blocks)
         return blocks
 
     blocks = asyncio.run(build())
-    assert [type(block).__name__ for block in blocks.blocks.values()] == ["Markdown"]
+    shown = {block.elem_id for block in blocks.blocks.values() if block.elem_id}
+    assert "ft-off" in shown
+    assert "ft-start" not in shown
+
+
+def test_a_run_beside_a_job_is_told_so(monkeypatch: pytest.MonkeyPatch, job: Job):
+    assert training.busy_notes("cpu") == []
+    monkeypatch.setattr(training, "running_job", lambda device: job)
+    assert "using this device" in training.busy_notes("cpu")[0]

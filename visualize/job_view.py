@@ -11,7 +11,7 @@ from cllm_core.train.jobs.folder import Job
 from cllm_core.train.jobs.forecast import duration
 from cllm_core.train.jobs.guard import Measures
 from cllm_core.train.jobs.plan import JobPlan
-from cllm_core.train.jobs.probe import probe_file, probe_steps, read_measures
+from cllm_core.train.jobs.probe import probe_file, read_measures
 from cllm_core.train.jobs.progress import Progress, read_metrics, stage_progress
 from cllm_core.train.jobs.runner import job_state
 from cllm_core.train.jobs.state import JobState
@@ -184,11 +184,6 @@ def thinned(points: Sequence[Point], most: int = POINTS) -> list[Point]:
     return [(group[-1][0], round(sum(value for _, value in group) / len(group), 6)) for group in groups]
 
 
-def probed(job: Job) -> tuple[int, ...]:
-    """Return the steps whose trajectories can be played, the first and the last and some between."""
-    return shown_steps(probe_steps(job.folder))
-
-
 def shown_steps(steps: Sequence[int], most: int = LANES) -> tuple[int, ...]:
     """Return at most `most` of the steps, evenly spread, the first and the last among them."""
     if len(steps) <= most:
@@ -196,14 +191,23 @@ def shown_steps(steps: Sequence[int], most: int = LANES) -> tuple[int, ...]:
     return tuple(dict.fromkeys(steps[round(number * (len(steps) - 1) / (most - 1))] for number in range(most)))
 
 
-def probe_props(job: Job, steps: Sequence[int], prompt: int = 0) -> PlayerProps | None:
-    """Return the player's payload: one probe prompt decoded at each of the steps; None where there is nothing yet."""
-    lanes: dict[str, Trajectory] = {}
+def probe_lanes(job: Job, steps: Sequence[int]) -> list[dict[int, Trajectory]]:
+    """Return, by probe prompt, how it was decoded at each of the steps; a file that cannot be read is left out."""
+    prompts: list[dict[int, Trajectory]] = []
     for step in steps:
         try:
             runs = list(io.load_run(probe_file(job.folder, step)).values())
         except CllmError:
             continue
-        if prompt < len(runs):
-            lanes[f"step-{step}"] = runs[prompt]
-    return player_props(lanes, labels={f"step-{step}": f"Step {step:,}" for step in steps}) if lanes else None
+        prompts += [{} for _ in runs[len(prompts) :]]
+        for lanes, run in zip(prompts, runs):
+            lanes[step] = run
+    return prompts
+
+
+def probe_props(prompts: Sequence[Mapping[int, Trajectory]], prompt: int) -> PlayerProps | None:
+    """Return the player's payload of one probe prompt, a lane a checkpoint; None where there is nothing to play."""
+    if not 0 <= prompt < len(prompts):
+        return None
+    lanes = {f"step-{step}": trajectory for step, trajectory in prompts[prompt].items()}
+    return player_props(lanes, labels={f"step-{step}": f"Step {step:,}" for step in prompts[prompt]})

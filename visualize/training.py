@@ -16,7 +16,7 @@ from cllm_core.tasks.prompts import PromptFile, read_prompts
 from cllm_core.train.config import TrainConfig
 from cllm_core.train.jobs.folder import Job, find_job, list_jobs, new_job
 from cllm_core.train.jobs.plan import JobConfig, JobPlan
-from cllm_core.train.jobs.runner import job_state, start
+from cllm_core.train.jobs.runner import job_state, running_job, start
 from visualize.labels import one_line
 from visualize.load import MOST_BYTES
 from visualize.settings import AppSettings
@@ -197,3 +197,10 @@ def check_turn(settings: AppSettings, owner: str | None) -> None:
     """Raise TrainingError if a visitor of a public Space has a job under way already."""
     if settings.public and sum(job_state(job).live for job in visible_jobs(owner)) >= PUBLIC_JOBS:
         raise TrainingError("Your last job is still under way: stop it, or wait until it ends.")
+
+
+def busy_notes(device: str) -> list[str]:
+    """Return what someone should know who is about to use a device: a job may be training on it."""
+    if running_job(device) is None:
+        return []
+    return ["A fine-tuning job is using this device: both are slower than they would be alone, and times are too long."]

@@ -23,6 +23,7 @@ from visualize.settings import AppSettings
 from visualize.tabs.controls import options_from
 from visualize.tabs.form import OPTIONS, OWN_MODELS, Form, build_form, pair_choices, pair_updates
 from visualize.tabs.status import status_json, status_panel
+from visualize.training import busy_notes
 
 MODEL_QUEUE = "model"  # every event that runs a model waits in this one queue
 _QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
@@ -202,9 +203,8 @@ def request_from(
 
 def _place(run: Run) -> Status:
     ahead = RUNS.ahead(run.id)
-    return status(
-        "busy", f"In the queue: {ahead} run{'s' if ahead > 1 else ''} ahead of yours." if ahead else "Starting …"
-    )
+    text = f"In the queue: {ahead} run{'s' if ahead > 1 else ''} ahead of yours." if ahead else "Starting …"
+    return status("busy", text, notes=busy_notes(run.request.device))
 
 
 def queue_place(identity: str | None) -> tuple[Any, ...]:
@@ -241,7 +241,8 @@ def _outcome(run: Run) -> tuple[Any, ...]:
         kind, text = "stopped", "Stopped: what was decoded until then is shown, marked partial."
     else:
         kind, text = "done", headline(lanes)
-    return _updates(view_of(lanes, Path(get_upload_folder()), kind=kind, text=text))
+    notes = busy_notes(run.request.device)
+    return _updates(view_of(lanes, Path(get_upload_folder()), kind=kind, text=text, notes=notes))
 
 
 def stop(identity: str | None) -> tuple[Any, ...]:

@@ -72,6 +72,7 @@ class TrainForm:
     estimate: gr.Button
     start: gr.Button
     panel: gr.HTML
+    command_box: gr.Accordion
     command: gr.Textbox
 
     @property
@@ -143,13 +144,13 @@ def build_train_form(settings: AppSettings) -> TrainForm:
     with gr.Accordion("More", open=False, elem_id="ft-more"):
         train |= _controls(settings, TrainConfig, MORE)
         job |= _controls(settings, JobConfig, JOB_MORE)
-    with gr.Accordion("The same on the command line", open=False, elem_id="ft-command-box"):
+    with gr.Accordion("The same on the command line", open=False, elem_id="ft-command-box") as box:
         command = gr.Textbox(
             label="Commands", show_label=False, interactive=False, lines=3, buttons=["copy"], elem_id="ft-command"
         )
     return TrainForm(
         preset, about, model, own_model, prompts, file, file_box, notes, table, train, job, estimate, start, panel,
-        command,
+        box, command,
     )  # fmt: skip
 
 

@@ -1,0 +1,154 @@
+"""The Fine-tune tab's right side: how a job stands, its probe to play, its report. Widgets and what fills them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import gradio as gr
+from gradio.utils import get_upload_folder
+
+from cllm_core.errors import CllmError
+from cllm_core.train.jobs.folder import Job
+from cllm_core.train.jobs.report import write_zip
+from cllm_core.train.jobs.state import LIVE
+from visualize.job_report import COLUMNS, report_rows, report_sentence
+from visualize.job_view import job_title, message, probe_props
+from visualize.player import TrajectoryPlayer
+from visualize.recording import PREFIX, Shown, find_shown, recordings
+from visualize.results import file_size
+from visualize.settings import AppSettings
+from visualize.tabs.job_panel import job_json, job_panel
+from visualize.training import owner_of, visible_jobs
+
+NO_JOB = "No job yet: choose a preset and press Start."
+Seen = tuple[str, tuple[int, ...], str] | None  # the key of what player and table show
+
+
+@dataclass(frozen=True)
+class Watch:
+    """The widgets that show a job."""
+
+    jobs: gr.Dropdown
+    stop: gr.Button
+    resume: gr.Button
+    delete: gr.Button
+    sure: gr.Row
+    sure_yes: gr.Button
+    sure_no: gr.Button
+    panel: gr.HTML
+    probe_box: gr.Column
+    probe_prompt: gr.Radio
+    player: TrajectoryPlayer
+    report_box: gr.Column
+    report_text: gr.Textbox
+    report: gr.Dataframe
+    download: gr.DownloadButton
+
+    @property
+    def outputs(self) -> list[Any]:
+        """What `look` changes, behind what was seen: panel and buttons at every look, then probe and report."""
+        return [
+            self.panel, self.stop, self.resume, self.delete,
+            self.probe_box, self.probe_prompt, self.player,
+            self.report_box, self.report_text, self.report, self.download,
+        ]  # fmt: skip
+
+
+def build_watch(*, training: bool) -> Watch:
+    """Lay the widgets out in the current column; without training, the buttons that act on jobs are left out."""
+    with gr.Row(elem_id="ft-jobs-row"):
+        jobs = gr.Dropdown(
+            [], label="Jobs", show_label=False, container=False, scale=4, min_width=260, elem_id="ft-jobs"
+        )
+        stop, resume, delete = (
+            gr.Button(
+                text, variant=kind, min_width=80, interactive=False, visible=training, elem_id=f"ft-{text[:6].lower()}"
+            )
+            for text, kind in (("Stop", "stop"), ("Resume", "secondary"), ("Delete …", "secondary"))
+        )
+    with gr.Row(visible=False, elem_id="ft-sure") as sure:
+        gr.Markdown("Delete this job with its checkpoints and its result? This cannot be undone.")
+        yes = gr.Button("Delete it", variant="stop", min_width=80, elem_id="ft-delete-yes")
+        no = gr.Button("Keep it", min_width=80, elem_id="ft-delete-no")
+    panel = job_panel(message("idle", NO_JOB), "ft-panel")
+    with gr.Column(visible=False, elem_id="ft-probe") as probe_box:
+        gr.Markdown("## The probe, checkpoint by checkpoint", elem_classes="heading")
+        prompt = gr.Radio([], type="index", label="Prompt", container=False, elem_id="ft-probe-prompt")
+        player = TrajectoryPlayer(elem_id="ft-player")
+    with gr.Column(visible=False, elem_id="ft-report") as report_box:
+        gr.Markdown("## Before and after, measured", elem_classes="heading")
+        text = gr.Textbox(
+            show_label=False, label="Result", interactive=False, container=False, elem_id="ft-about-report"
+        )
+        table = gr.Dataframe(
+            headers=list(COLUMNS), interactive=False, show_label=False, wrap=True, buttons=[], elem_id="ft-report-table"
+        )
+        download = gr.DownloadButton("Download the result", size="sm", visible=training, elem_id="ft-download")
+    return Watch(
+        jobs, stop, resume, delete, sure, yes, no, panel, probe_box, prompt, player, report_box, text, table, download
+    )
+
+
+def choices(owner: str | None, name: str | None) -> gr.Dropdown:
+    """Return the list of an owner's jobs and of the recordings, with one chosen: the named one, else the newest."""
+    found = [(job_title(job), job.name) for job in visible_jobs(owner)]
+    found += [(f"Recorded: {key.removeprefix(PREFIX).replace('-', ' ')}", key) for key in recordings()]
+    names = [key for _, key in found]
+    return gr.Dropdown(found, value=name if name in names else next(iter(names), None))
+
+
+def look(settings: AppSettings, token: str, name: str | None, prompt: int | None, seen: Seen) -> tuple[Any, ...]:
+    """Show how the chosen job stands; what is played and tabled changes only when there is something new."""
+    unchanged = [gr.skip()] * 7
+    if not name:
+        return None, job_json(message("idle", NO_JOB)), *_buttons(""), *unchanged
+    known = tuple(tuple(part) if isinstance(part, list) else part for part in seen) if seen else None
+    try:
+        shown = find_shown(name, owner_of(settings, token), known)
+    except CllmError as error:
+        return None, job_json(message("error", str(error))), *_buttons(""), *unchanged
+    panel, buttons = job_json(shown.view), _buttons(shown.status)
+    if shown.key == known:
+        return gr.skip(), panel, *buttons, *unchanged
+    same_job = known is not None and known[0] == name
+    return shown.key, panel, *buttons, *_results(shown, (prompt or 0) if same_job else 0)
+
+
+def _buttons(status: str) -> tuple[gr.Button, gr.Button, gr.Button]:
+    live = status in LIVE
+    return (
+        gr.Button(interactive=live and status != "stopping"),
+        gr.Button(interactive=status in ("stopped", "paused", "failed")),
+        gr.Button(interactive=bool(status) and not live),
+    )
+
+
+def _results(shown: Shown, prompt: int) -> list[Any]:
+    props, report, count = probe_props(shown.prompts, prompt), shown.report, len(shown.prompts)
+    names = [f"Prompt {number + 1}" for number in range(count)]
+    return [
+        gr.Column(visible=props is not None),
+        gr.Radio(names, value=names[prompt] if prompt < count else None, visible=count > 1),
+        props,
+        gr.Column(visible=report is not None),
+        report_sentence(report) if report else "",
+        report_rows(report) if report else None,
+        _zip(shown.job) if report and shown.job else gr.DownloadButton(visible=False),
+    ]
+
+
+def _zip(job: Job) -> gr.DownloadButton:
+    place = Path(get_upload_folder()) / uuid4().hex
+    place.mkdir(parents=True)
+    path = place / f"{job.name}.zip"
+    write_zip(job, path)
+    return gr.DownloadButton(f"Download the result · zip, {file_size(path.stat().st_size)}", value=path, visible=True)
+
+
+def replay(settings: AppSettings, token: str, name: str | None, prompt: int | None) -> Any:
+    """Play another prompt of the probe."""
+    try:
+        return probe_props(find_shown(name, owner_of(settings, token)).prompts, prompt or 0)
+    except CllmError:
+        return gr.skip()
