@@ -75,6 +75,14 @@ class LaneProps(TypedDict):
 Piece = tuple[int, int, str]  # token id, kind, text (hex digits for BYTES)
 
 
+VIEWS = ("known", "hindsight")
+CLOCKS = ("pass", "time")
+
+
+# Where the player stands when a payload is shown: `pass` is a keyword, so the fields are given as text.
+OpenProps = TypedDict("OpenProps", {"lane": str, "pass": int, "view": str, "clock": str}, total=False)
+
+
 class PlayerProps(TypedDict):
     """All that the player draws."""
 
@@ -86,6 +94,7 @@ class PlayerProps(TypedDict):
     lanes: list[LaneProps]
     notes: list[str]
     corpus: NotRequired[str]  # what the collocations were found in
+    open: NotRequired[OpenProps]  # where to open; otherwise at the end, in the view that is set
 
 
 class _Pieces:

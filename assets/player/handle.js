@@ -26,6 +26,11 @@ class Handle {
     this.player.destroy();
   }
 
+  /** Opens the next payload at a place {lane, pass, view, clock}. */
+  openNext(place) {
+    this.player.opening = place;
+  }
+
   /** `quiz` hides what would give an answer away; `targets` names the output's tokens over the grid in either view. */
   set({ lane, view, clock, pass, flags, quiz, targets }) {
     const { player } = this;
@@ -66,13 +71,14 @@ class Handle {
     this.player.seek(cursorOf(this.player.focus(), this.player.settings.clock, pass));
   }
 
-  /** What is shown: {message} where nothing can be, else {lane, pass, last, view, fixed}. */
+  /** What is shown: {message} where nothing can be, else {lane, pass, last, view, clock, fixed}. */
   state() {
     const { player } = this;
     if (player.run.message) return { message: player.run.message };
     const lane = player.focus();
     const pass = passAt(lane, player.settings.clock, player.cursor);
-    return { lane: lane.key, pass, last: lane.last, view: player.settings.view, fixed: lane.fixed[pass] };
+    const { view, clock } = player.settings;
+    return { lane: lane.key, pass, last: lane.last, view, clock, fixed: lane.fixed[pass] };
   }
 
   /** What is known of a cell in hindsight: {text, label, why, right}; null where there is none. */

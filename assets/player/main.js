@@ -12,6 +12,7 @@ class Player {
     this.lane = 0;
     this.flags = new Map(); // cell -> kind, set from outside
     this.targets = false;
+    this.opening = null; // where to open the next payload, told from outside
     this.listeners = { cell: [], pass: [] };
     this.calm = matchMedia("(prefers-reduced-motion: reduce)");
     this.resized = new ResizeObserver(() => this.relayout());
@@ -38,7 +39,14 @@ class Player {
     this.build();
     this.cursor = this.end();
     this.select(this.lane);
+    this.openAt(this.run.open ?? this.opening);
     this.resized.observe(this.grid.box);
+  }
+
+  /** Goes to where a payload, or a link, says it should be opened. */
+  openAt(place) {
+    this.opening = null;
+    if (place) new Handle(this).set(place);
   }
 
   destroy() {
@@ -358,15 +366,16 @@ function runNotes(run) {
   return run.notes.length ? [el("ul", { class: "cp-notes" }, ...run.notes.map((text) => el("li", { text })))] : [];
 }
 
-const players = new WeakMap(); // root -> its player
+const handles = new WeakMap(); // root -> the handle of its player
 
 /** Plays `props` (PlayerProps, or its JSON) in `root`. Never throws: what cannot be drawn is said in place. */
 function mount(root, props) {
-  players.get(root)?.destroy();
+  handles.get(root)?.destroy();
   const player = new Player(root);
-  players.set(root, player);
+  const handle = new Handle(player);
+  handles.set(root, handle);
   player.show(props);
-  return new Handle(player);
+  return handle;
 }
 
-window.CllmPlayer = Object.freeze({ mount });
+window.CllmPlayer = Object.freeze({ mount, of: (root) => handles.get(root) ?? null });

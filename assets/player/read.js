@@ -31,7 +31,19 @@ function readChecked(props) {
     pieces: props.pieces,
     notes: texts(props.notes),
     corpus: textOr(props.corpus, ""),
+    open: readPlace(props.open),
     lanes: props.lanes.map((lane, index) => readLane(lane, index, props.pieces)),
+  };
+}
+
+/** Where to open, with what is odd left out; null for nowhere in particular. */
+function readPlace(place) {
+  if (!place || typeof place !== "object") return null;
+  return {
+    lane: typeof place.lane === "string" ? place.lane : undefined,
+    pass: Number.isInteger(place.pass) ? place.pass : undefined,
+    view: VIEWS.some(({ key }) => key === place.view) ? place.view : undefined,
+    clock: CLOCKS.some(({ key }) => key === place.clock) ? place.clock : undefined,
   };
 }
 

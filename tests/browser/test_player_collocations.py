@@ -127,7 +127,9 @@ def state(page: Page) -> dict[str, Any]:
 
 def test_the_handle_sets_lane_pass_and_view_at_once(handled: Page) -> None:
     handled.evaluate("handle.set({ lane: 'base_jacobi', view: 'known', pass: 3 })")
-    assert state(handled) == {"lane": "base_jacobi", "pass": 3, "last": 7, "view": "known", "fixed": 3}
+    assert state(handled) == {
+        "lane": "base_jacobi", "pass": 3, "last": 7, "view": "known", "clock": "pass", "fixed": 3,
+    }  # fmt: skip
     handled.evaluate("handle.set({ pass: 99 })")
     assert state(handled)["pass"] == 7
 
@@ -177,6 +179,27 @@ def test_the_handle_says_what_a_cell_is_in_hindsight(handled: Page) -> None:
     cell = handled.evaluate("handle.cell({ t: 2, position: 4 })")
     assert (cell["text"], cell["label"], cell["right"]) == ("␣GROUP", "stationary", True)
     assert handled.evaluate("handle.cell({ t: 2, position: 0 })") is None
+
+
+def test_a_payload_opens_where_it_says_and_where_it_was_told_once(play: Play) -> None:
+    props: Any = {**player_props(phrase_runs.lanes()), "open": {"lane": "base_jacobi", "pass": 2, "view": "known"}}
+    page = play(props)
+    page.evaluate("window.handle = CllmPlayer.of(document.getElementById('player'))")
+    assert state(page)["lane"] == "base_jacobi"
+    assert (state(page)["pass"], state(page)["view"]) == (2, "known")
+    plain = player_props(phrase_runs.lanes())
+    page.evaluate(
+        "props => { handle.openNext({ pass: 1, view: 'hindsight', clock: 'time' }); handle.update(props); }", plain
+    )
+    assert (state(page)["pass"], state(page)["view"], state(page)["clock"]) == (1, "hindsight", "time")
+    page.evaluate("props => { handle.set({ clock: 'pass' }); handle.update(props); }", plain)
+    assert state(page)["pass"] == 7  # told once
+
+
+@pytest.mark.parametrize("place", [5, "x", {"lane": 5, "pass": "x", "view": "<b>", "clock": None}, {"lane": "other"}])
+def test_an_odd_place_to_open_at_is_no_place(play: Play, place: Any) -> None:
+    page = play({**player_props(phrase_runs.lanes()), "open": place})
+    expect(page.locator(".cp-readout")).to_have_text("pass 7 of 7")
 
 
 def test_a_handle_on_nothing_does_nothing_and_says_so(play: Play) -> None:

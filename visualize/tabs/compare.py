@@ -1,7 +1,7 @@
 """The Compare tab: reads the form, has the run done, shows what came of it. Layout and wiring only."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,10 @@ from visualize.runs import RUNS, Run, RunRequest
 from visualize.settings import AppSettings
 from visualize.tabs.controls import options_from
 from visualize.tabs.form import OPTIONS, OWN_MODELS, Form, build_form, pair_choices, pair_updates
+from visualize.tabs.share import build_link, wire_link
 from visualize.tabs.status import status_json, status_panel
 from visualize.training import busy_notes
+from visualize.view import OpenProps
 
 MODEL_QUEUE = "model"  # every event that runs a model waits in this one queue
 _QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
@@ -64,11 +66,13 @@ def compare_tab(settings: AppSettings, blocks: gr.Blocks) -> None:
                 )
         with gr.Column(scale=1, min_width=320, elem_id="results"):
             results = _build_results(opening)
+            link = build_link()
     blocks.load(partial(refreshed_pairs, settings), None, form.pair, **_QUIET)
     _wire_form(form, settings)
     _wire_run(form, results, settings)
     upload.upload(open_file, upload, results.outputs, show_progress="hidden", api_visibility="private")
     trace.input(partial(open_trace, traces), trace, results.outputs, **_QUIET)
+    wire_link(settings, blocks, form, link, results.outputs, traces, open_recorded)
 
 
 def _opening_view(traces: Mapping[str, Path]) -> View | None:
@@ -271,6 +275,12 @@ def open_file(path: str | None) -> tuple[Any, ...]:
 def open_trace(traces: Mapping[str, Path], title: str) -> tuple[Any, ...]:
     """Show a recorded run that ships with the app."""
     return _updates(_loaded_view(traces[title], f"Recorded: {title}."))
+
+
+def open_recorded(path: Path, text: str, place: OpenProps) -> tuple[Any, ...]:
+    """Show a recorded run that a link names, at its place."""
+    view = _loaded_view(path, text)
+    return _updates(view if view.props is None else replace(view, props={**view.props, "open": place}))
 
 
 def refreshed_pairs(settings: AppSettings) -> Any:

@@ -23,18 +23,16 @@ _TEMPLATE = '<div class="cllm-learn-mount"></div>'
 _ON_LOAD = 'CllmLessons.mount(element.querySelector(".cllm-learn-mount"), props.value);'
 
 
-class LessonBook(gr.HTML):  # type: ignore[misc]
-    """Shows LearnProps. Like the player's, its template is constant and its value is JSON text."""
-
-    def __init__(self, value: LearnProps, **layout: Any) -> None:
-        super().__init__(
-            payload_json(value),
-            html_template=_TEMPLATE,
-            js_on_load=_ON_LOAD,
-            head=player_head() + _head(),
-            apply_default_css=False,
-            **layout,
-        )
+def lesson_book(value: LearnProps, **layout: Any) -> gr.HTML:
+    """Make the component that shows LearnProps. Like the player's, its template is constant and its value JSON text."""
+    return gr.HTML(
+        payload_json(value),
+        html_template=_TEMPLATE,
+        js_on_load=_ON_LOAD,
+        head=player_head() + _head(),
+        apply_default_css=False,
+        **layout,
+    )
 
 
 @cache
@@ -47,7 +45,7 @@ def _head() -> str:
 def learn_tab(settings: AppSettings, blocks: gr.Blocks) -> None:
     """Build the tab in the current context."""
     try:
-        LessonBook(learn_props(), elem_id="learn")
+        lesson_book(learn_props(), elem_id="learn")
     except FormatError as error:  # a lesson or a recording was changed by hand: the rest of the app still starts
         log.warning("The lessons cannot be shown: %s", error)
         gr.Markdown("The lessons cannot be shown: the app's log says why.", elem_id="learn")
