@@ -21,6 +21,9 @@ from cllm_core.train.config import TrainConfig
 from cllm_core.train.data import fit_rows
 from cllm_core.train.folder import RunFolder
 from cllm_core.train.pack import Item, pack, wrong_part
+from cllm_core.train.refresh import refresh_states
+from cllm_core.train.speed import blockwise_states
+from cllm_core.train.store import shard_path, write_shard
 from cllm_core.train.student import Student
 
 
@@ -306,6 +309,56 @@ def test_a_model_learns_to_stop(tmp_path, where):
         answer = tiny.greedy(loaded.model, row.prompt_ids, 20, loaded.eos_ids)
         assert answer[-1] == row.answer_ids[-1]
         assert abs(len(answer) - len(row.answer_ids)) <= 1
+
+
+def states_config(tmp_path, where, name, **changes):
+    """Settings of a run on collected rows, by the paper's recipe."""
+    rows = tmp_path / "rows"
+    rows.mkdir(exist_ok=True)
+    write_shard(shard_path(rows, 0), [training_rows.random_row(n, answer=9 + n) for n in range(6)])
+    values = {"rows": str(rows), "noise": "trajectory", "stretch": 0, "on_policy": 0.0, **changes}
+    return training_rows.train_config(tmp_path / name, where, **values)
+
+
+@pytest.mark.parametrize("changes", [{"consistency": "local"}, {"loss": "hard"}, {"augment": True}, {"on_policy": 1.0}])
+def test_every_variant_of_the_loss_trains(tmp_path, where, changes):
+    config = states_config(tmp_path, where, "run", lr=3e-2, **changes)
+    result, _ = train(config)
+    assert result.finished
+    losses = [json.loads(line)["loss"] for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
+    assert losses[-1] < losses[0]
+
+
+def test_collected_rows_without_states_are_refused_where_states_are_needed(tmp_path, where):
+    config = states_config(tmp_path, where, "run")
+    write_shard(shard_path(tmp_path / "rows", 0), [training_rows.random_row(1, states=0)])
+    with pytest.raises(TrainingError, match="hold no states"):
+        train(config)
+
+
+def test_refreshed_states_are_the_ones_the_model_goes_through_now():
+    model = tiny.make_model()
+    rows = {number: training_rows.random_row(number, answer=6 + number) for number in (3, 1, 2)}
+    found = refresh_states(model, rows, "seed")
+    assert {number: row.answer_ids for number, row in found.items()} == {n: row.answer_ids for n, row in rows.items()}
+    alone = refresh_states(model, {1: rows[1]}, "seed")
+    assert alone[1] == found[1] != rows[1]
+    for row in found.values():
+        drafts = [states[0] if states else block for states, block in zip(row.states, row.blocks(), strict=True)]
+        assert row.states == blockwise_states(model, row.prompt_ids, row.answer_ids, drafts, row.block_size)
+
+
+def test_a_resumed_run_goes_on_with_the_states_that_were_refreshed(tmp_path, where):
+    """The states come from weights that are gone by then, so they are part of the checkpoint."""
+    straight = states_config(tmp_path, where, "straight", refresh=2)
+    train(straight)
+    broken = states_config(tmp_path, where, "broken", refresh=2)
+    train(broken, stop=stop_after(3))
+    train(broken)
+    assert_same_weights(final_weights(straight), final_weights(broken), atol=1e-6)
+    plain = states_config(tmp_path, where, "plain")
+    train(plain)
+    assert any(not torch.equal(a, b) for a, b in zip(final_weights(straight).values(), final_weights(plain).values()))
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
+from accelerate.utils import gather_object
 from torch import Tensor, nn
 
 from cllm_core.errors import TrainingError
@@ -24,7 +25,9 @@ from cllm_core.train.data import Plan, choose_stretch, micro_batches
 from cllm_core.train.folder import RunFolder
 from cllm_core.train.noise import NoiseSettings, advance, make_item
 from cllm_core.train.pack import Item, PackedBatch, pack
+from cllm_core.train.refresh import refresh_states
 from cllm_core.train.rows import Row
+from cllm_core.train.store import row_from_dict, row_to_dict
 from cllm_core.train.student import LossSums, Student, split_predictions
 
 SaveExtra = Callable[[Any], None]
@@ -48,6 +51,7 @@ class Loop:
     ) -> None:
         self.config, self.accelerator, self.rows, self.folder = config, accelerator, rows, folder
         self.step, self.tokens = 0, 0  # optimizer steps done, tokens fed so far
+        self._renewed: dict[int, Row] = {}  # rows, by number, whose states were collected anew for the coming steps
         self._plain = student
         trained = [parameter for parameter in student.parameters() if parameter.requires_grad]
         optimizer = torch.optim.AdamW(trained, lr=config.lr, weight_decay=config.weight_decay)
@@ -67,6 +71,7 @@ class Loop:
             if self.accelerator.scaler is not None and found.optimizer["scaler"]:
                 self.accelerator.scaler.load_state_dict(found.optimizer["scaler"])
             self.step, self.tokens = found.step, found.progress["tokens"]
+            self._renewed = {int(number): row_from_dict(row) for number, row in found.progress["renewed"].items()}
         self.folder.forget_metrics_after(self.step)
         return found is not None
 
@@ -88,6 +93,7 @@ class Loop:
 
     def save(self, extra: SaveExtra = lambda path: None) -> None:
         """Write a checkpoint; all processes wait for it."""
+        renewed = {number: row for part in gather_object([self._renewed]) for number, row in part.items()}
         if self.folder.writes:
             scaler = self.accelerator.scaler
             state = checkpoint.Checkpoint(
@@ -97,13 +103,18 @@ class Loop:
                     "optimizer": self._optimizer.state_dict(),
                     "scaler": scaler.state_dict() if scaler is not None else {},
                 },
-                progress={"tokens": self.tokens},
+                progress={
+                    "tokens": self.tokens,
+                    "renewed": {str(number): row_to_dict(row) for number, row in renewed.items()},
+                },
             )
             checkpoint.save(self.folder.checkpoints, state, keep=self.config.keep, extra=extra)
         self.accelerator.wait_for_everyone()
 
     def _one_step(self, stop: Callable[[], bool]) -> tuple[dict[str, Any], bool]:
         started = time.perf_counter()
+        if self.config.refresh and self.step and self.step % self.config.refresh == 0:
+            self._refresh()
         batches = list(self._batches())
         totals = self._totals(batches, stop())
         rate = learning_rate(self.config, self.step)
@@ -123,13 +134,25 @@ class Loop:
         }
         return metrics, totals.stop
 
+    def _refresh(self) -> None:
+        """Collect the states of this process's rows of the coming steps anew from the model as it is."""
+        steps = range(self.step, min(self.step + self.config.refresh, self.config.steps))
+        numbers = {row for step in steps for _, rows in self._own_rows(step) for row in rows}
+        with self.accelerator.autocast():
+            rows = {number: self.rows[number] for number in numbers}
+            self._renewed = refresh_states(self._plain.lm, rows, f"{self.config.seed}/refresh/{self.step}")
+
+    def _own_rows(self, step: int) -> Iterator[tuple[int, list[int]]]:
+        """Yield (number in the step, row numbers) of this process's micro-batches of a step."""
+        chosen, accelerator = self._plan.step(step), self.accelerator
+        return micro_batches(chosen, self.config.batch, accelerator.num_processes, accelerator.process_index)
+
     def _batches(self) -> Iterator[PackedBatch]:
         """Yield this process's packed micro-batches of the step."""
         config, accelerator = self.config, self.accelerator
-        chosen = self._plan.step(self.step)
-        for number, rows in micro_batches(chosen, config.batch, accelerator.num_processes, accelerator.process_index):
+        for number, rows in self._own_rows(self.step):
             rng = random.Random(f"{config.seed}/noise/{self.step}/{number}")
-            items = [self._item(self.rows[row], rng) for row in rows]
+            items = [self._item(self._renewed.get(row, self.rows[row]), rng) for row in rows]
             if config.objective == "consistency" and rng.random() < config.on_policy:
                 items = self._advance(items)
             yield pack(items, decay=config.decay).to(accelerator.device)

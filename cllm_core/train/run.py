@@ -127,7 +127,11 @@ def training_rows(config: TrainConfig, loaded: "LoadedModel", say: Say) -> list[
     """Return the collected rows, or a task's gold answers, that fit; says what was cut or left out."""
     if config.rows:
         rows = read_rows(Path(config.rows))[: config.limit or None]
-        if config.noise == "trajectory" and config.objective == "consistency" and not any(row.states for row in rows):
+        if (
+            config.noise == "trajectory"
+            and config.objective == "consistency"
+            and not any(any(row.states) for row in rows)
+        ):
             raise TrainingError(
                 f"The rows in {config.rows} hold no states: collect them with trajectories, or use another noise."
             )

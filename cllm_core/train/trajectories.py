@@ -4,7 +4,7 @@ The answer is known already, so no block waits for the one before it: a pass fee
 clean prefix before it and itself. Knows ids and a model; no task and no file.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,9 @@ from torch import Tensor
 from cllm_core.train.answers import ReadRow, join_caches
 from cllm_core.train.head import best_tokens
 from cllm_core.train.rows import State
+
+CELLS = {"cpu": 512}  # guesses fed in one pass, about: on a CPU wider passes gain nothing
+CELLS_ELSEWHERE = 8192
 
 
 @dataclass
@@ -61,12 +64,32 @@ def jacobi_states(
     predicts at each position of the block given the clean answer before the block and x's own tokens before the
     position. Where the answer is not the model's own (a gold answer), a trajectory can end at another fixed point.
     """
+    found: dict[int, tuple[tuple[State, ...], ...]] = {}
+    for numbers in _alike(rows, CELLS.get(lm.device.type, CELLS_ELSEWHERE)):
+        group = [rows[number] for number in numbers]
+        states = _iterate(lm, group, [drafts[number] for number in numbers], block_size)
+        found |= zip(numbers, states, strict=True)
+    return [found[number] for number in range(len(rows))]
+
+
+def _alike(rows: Sequence[ReadRow], cells: int) -> Iterator[list[int]]:
+    """Cut the rows into groups of like answer length, so that a pass pads little and is wide enough to be efficient."""
+    order = sorted(range(len(rows)), key=lambda number: -len(rows[number].answer_ids))
+    while order:
+        size = max(1, cells // len(rows[order[0]].answer_ids))
+        yield order[:size]
+        del order[:size]
+
+
+def _iterate(
+    lm: Any, rows: Sequence[ReadRow], drafts: Sequence[Sequence[State]], block_size: int
+) -> list[tuple[tuple[State, ...], ...]]:
     blocks = [
         _Block(number, start, row.answer_ids[start : start + block_size], [tuple(drafts[number][start // block_size])])
         for number, row in enumerate(rows)
         for start in range(0, len(row.answer_ids), block_size)
     ]
-    running = [number for number, row in enumerate(rows) if any(b.row == number and not b.done for b in blocks)]
+    running = [number for number in range(len(rows)) if any(b.row == number and not b.done for b in blocks)]
     cache: Any = join_caches([rows[number] for number in running]) if running else None
     while running:
         active = [[b for b in blocks if b.row == number and not b.done] for number in running]
