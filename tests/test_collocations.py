@@ -349,3 +349,17 @@ def test_the_command_answers_bad_input_in_one_sentence(
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1
+
+
+def test_an_output_that_repeats_itself_proves_nothing() -> None:
+    """The bundled model's loops once filled its table with their own words."""
+    loop = " ".join(f"{town} girl scout badge" for town in TOWNS)
+    assert labels([loop]) == set()
+    assert "girl scout badge" in labels([loop, f"{loop} again", f"{loop} and again"])
+
+
+def test_the_table_that_ships_can_be_read_and_holds_what_every_reader_knows() -> None:
+    table = load_table(Path(phrases.__file__).parent.parent / "assets" / "collocations.json")
+    found = {each.label for each in table.collocations}
+    assert {"GROUP BY", "SELECT … FROM", "the number of"} <= found
+    assert table.runs > 0
