@@ -1,7 +1,5 @@
 // Draws the status of a run into `element`: one line, a bar for downloads, a line per lane, notes. Text is only ever text.
 
-const STATES = { queued: "queued", running: "running", done: "done", stopped: "stopped" };
-
 const make = (tag, name, text = "") => {
   const node = document.createElement(tag);
   node.className = name;
@@ -17,13 +15,14 @@ const bar = (share, label) => {
   return node;
 };
 
+const counted = (count, one, many) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+
 const laneLine = (lane) => {
   const line = make("li", `st-lane st-${lane.state}`);
-  const counts = lane.passes
-    ? `${lane.tokens} tokens · ${lane.passes} passes · ${lane.tokens_per_pass.toFixed(2)} per pass · ${lane.seconds.toFixed(2)} s`
-    : "";
+  const counts = [counted(lane.tokens, "token", "tokens"), counted(lane.passes, "pass", "passes"),
+    `${lane.tokens_per_pass.toFixed(2)} per pass`, `${lane.seconds.toFixed(2)} s`];
   line.append(make("span", "st-label", lane.label), bar(lane.share, lane.label),
-    make("span", "st-counts", counts), make("span", "st-state", STATES[lane.state] ?? ""));
+    make("span", "st-counts", lane.passes ? counts.join(" · ") : ""), make("span", "st-state", lane.state));
   return line;
 };
 

@@ -51,7 +51,7 @@ def test_one_legend_entry_switches_a_lane_in_both_panels():
 
 def test_axes_name_their_units():
     layout = progress_figure(run_examples.lanes()).layout
-    assert layout.xaxis.title.text == "Forward passes, prefill included"
+    assert layout.xaxis.title.text == "Forward passes,<br>prefill included"
     assert layout.xaxis2.title.text == "Wall-clock (s)"
     assert layout.yaxis.title.text == "Tokens fixed"
     assert layout.title.text

@@ -101,6 +101,18 @@ def test_a_run_decodes_every_lane_and_its_status_says_so():
     assert [(lane["tokens"], lane["share"]) for lane in ended] == [(12, 1.0)] * 3
 
 
+def test_the_status_of_a_run_comes_more_than_twice_a_second():
+    gate, run = Gate(), make_run(tokens=40, lanes=("base_ar",))
+    following, moments = follow(run, gate.load), []
+    for _ in range(5):
+        next(following)
+        moments.append(time.monotonic())
+    run.stop()
+    gate.open(50)
+    list(following)
+    assert moments[-1] - moments[0] < 2.0  # four intervals
+
+
 def test_the_prompt_goes_through_the_pairs_template():
     pair = ModelPair("t", "T", BASE, template="Q: {prompt}\nA:", chat=False)
     run = make_run(lanes=("base_ar",), pair=pair)

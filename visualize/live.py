@@ -69,7 +69,7 @@ def run_status(run: Run) -> Status:
         "text": _headline(run),
         "share": run.done / run.total if run.total and not run.decoding else None,
         "lanes": lane_statuses(run),
-        "notes": [],
+        "notes": ["Until it has ended, the run before it is shown below."],
     }
 
 

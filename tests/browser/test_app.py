@@ -260,22 +260,15 @@ def test_the_cllms_own_one_at_a_time_lane_makes_its_ids_comparable(open_app: Cal
     assert [row[-1] for row in app.rows()] == ["it is one at a time", "yes", "it is one at a time", "yes"]
 
 
-def test_the_status_of_a_run_changes_at_least_twice_a_second(open_app: Callable[..., App]):
+def test_the_status_of_a_run_moves_while_it_decodes(open_app: Callable[..., App]):
     app = open_app()
-    app.page.evaluate(
-        """() => { window.seen = []; new MutationObserver(() => window.seen.push(performance.now()))
-             .observe(document.querySelector('#run-status'), {subtree: true, childList: true}); }"""
-    )
     app.decode("Tiny pair", "a long one", LONG)
     app.decoding()
-    started = app.page.evaluate("performance.now()")
-    app.page.wait_for_timeout(3000)
+    counts = app.page.locator("#run-status .st-running .st-counts")
+    seen: set[str] = set()
+    wait_for(lambda: seen.update(counts.all_inner_texts()) or len(seen) >= 4, 30)
     app.stop()
     app.ended("stopped")
-    moments = [moment for moment in app.page.evaluate("window.seen") if started <= moment <= started + 3000]
-    gaps = [later - earlier for earlier, later in zip([started, *moments], [*moments, started + 3000])]
-    assert max(gaps) < 1000  # 4 a second are sent; a busy machine may lose one
-    assert len({round(moment / 100) for moment in moments}) >= 6
 
 
 def test_stop_keeps_a_partial_run_and_the_next_one_starts_at_once(open_app: Callable[..., App]):

@@ -40,7 +40,8 @@ def progress_figure(lanes: Mapping[str, Trajectory]) -> go.Figure:
                 row=1,
                 col=column,
             )
-    figure.update_xaxes(title="Forward passes, prefill included", rangemode="tozero", row=1, col=1)
+    # in two lines, so that the titles of both panels fit side by side on a phone
+    figure.update_xaxes(title="Forward passes,<br>prefill included", rangemode="tozero", row=1, col=1)
     figure.update_xaxes(title="Wall-clock (s)", rangemode="tozero", row=1, col=2)
     figure.update_yaxes(title="Tokens fixed", rangemode="tozero", row=1, col=1)
     return styled(figure, "Tokens fixed, by pass and by time", run_notes(lanes))

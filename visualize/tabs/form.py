@@ -12,6 +12,7 @@ from visualize.settings import AppSettings
 from visualize.tabs.controls import control
 
 OWN_MODELS = "own"  # the list's last entry
+_OWN = "Any causal language model with safetensors whose layers all use attention."
 MAIN_OPTIONS = ("block_size", "max_new_tokens", "window", "init", "seed")
 MORE_OPTIONS = ("temperature", "top_p", "top_k", "model_defaults")
 OPTIONS = MAIN_OPTIONS + MORE_OPTIONS
@@ -109,7 +110,14 @@ def pair_updates(pair: ModelPair | None, prompt: str, former_examples: list[list
     A prompt that the visitor wrote stays; an example of the pair before gives way to one of this pair.
     """
     if pair is None:
-        return [gr.skip(), gr.skip(), "", gr.update(visible=True), gr.update(visible=True), *[gr.skip()] * len(OPTIONS)]
+        return [
+            gr.skip(),
+            gr.skip(),
+            _OWN,
+            gr.update(visible=True),
+            gr.update(visible=True),
+            *[gr.skip()] * len(OPTIONS),
+        ]
     untouched = not prompt.strip() or [prompt] in former_examples
     text = pair.examples[0] if untouched and pair.examples else gr.skip()
     return [
