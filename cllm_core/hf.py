@@ -4,6 +4,7 @@ The only place where a transformers model is run for inference. Knows no decoder
 """
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -198,7 +199,9 @@ def merge_adapter(model: Any, adapter: str | Path) -> Any:
     """Merge a peft adapter's weights into this model object and return it as a plain model."""
     from peft import PeftModel
 
-    return PeftModel.from_pretrained(model, str(adapter)).merge_and_unload()
+    with warnings.catch_warnings():  # peft asks transformers by a name that is about to go: not the user's concern
+        warnings.filterwarnings("ignore", "`is_gradient_checkpointing` is deprecated", FutureWarning)
+        return PeftModel.from_pretrained(model, str(adapter)).merge_and_unload()
 
 
 def choose_device(device: str, dtype: str) -> tuple[str, str, list[str]]:
