@@ -62,6 +62,16 @@ def test_settings_override_what_suits_the_pair(pair, tmp_path):
     assert decode_config(settings(tmp_path, max_new_tokens=0), pair, get_task("prompts")).max_new_tokens == 256
 
 
+def test_adapters_can_be_measured_before_they_are_a_pair(pair, tmp_path):
+    adapter = str(tmp_path / "tiny-pair/cllm")
+    config = settings(tmp_path, model=str(tmp_path / "model"), cllm_adapter=adapter)
+    result = evaluate_command(config, lambda line: None)
+    assert "cllm_jacobi" in result["lanes"]
+    assert result["models"]["base"]["adapter"] == ""
+    with pytest.raises(ConfigError, match="need model"):
+        settings(tmp_path, cllm_adapter=adapter)
+
+
 def test_quality_is_the_tasks_own_check_of_each_lanes_text():
     class Judge:
         name, splits = "judge", ("test",)

@@ -129,6 +129,10 @@ class EvaluateConfig:
     """What to measure a pair on."""
 
     pair: str = option("smollm2", "Pair to measure.")
+    model: str = option("", "Measure adapters of this model instead of a pair: smollm2, a model folder, or a hub id.")
+    adapter: str = option("", "With model: the target's adapter folder (empty: the model as it is).")
+    cllm_adapter: str = option("", "With model: the consistency model's adapter folder.")
+    chat: bool = option(True, "With model: send prompts through its chat template, if it has one.")
     task: str = option("json", "Task whose prompts to use.")
     split: str = option("", "Split, never one trained on (empty: dev or test, whichever the task has).")
     data: str = option("", "Folder or file with the task's data; empty: its public home.")
@@ -144,6 +148,8 @@ class EvaluateConfig:
 
     def __post_init__(self) -> None:
         validate(self)
+        if (self.adapter or self.cllm_adapter) and not self.model:
+            raise ConfigError("adapter and cllm_adapter need model, the model that they belong to.")
 
 
 def _need(value: str, name: str, what: str) -> None:

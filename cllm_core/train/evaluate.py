@@ -5,7 +5,7 @@ The lanes, their clock and their counts are those of cllm_core.compare; quality 
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -40,7 +40,7 @@ def evaluate_command(config: EvaluateConfig, report: Report = print) -> dict[str
     """Load the pair, measure it, print the table, write the JSON file if one is named, and return what it holds."""
     if config.json and not Path(config.json).absolute().parent.is_dir():
         raise ConfigError(f"There is no folder {Path(config.json).absolute().parent}: make it first.")
-    pair = models.find_pair(config.pair)
+    pair = chosen_pair(config)
     task = get_task(config.task)
     examples = held_out(task, config)
     sides = {"base": pair.base, **({"cllm": pair.cllm} if pair.cllm else {})}
@@ -56,6 +56,17 @@ def evaluate_command(config: EvaluateConfig, report: Report = print) -> dict[str
         Path(config.json).write_text(text + "\n", encoding="utf-8")
     report(as_table(result["lanes"]))
     return result
+
+
+def chosen_pair(config: EvaluateConfig) -> ModelPair:
+    """Return the named pair, or the one that the settings' model and adapters make."""
+    if not config.model:
+        return models.find_pair(config.pair)
+    source = models.ModelSource.parse(config.model)
+    base = replace(source, adapter=config.adapter or None)
+    cllm = replace(source, adapter=config.cllm_adapter) if config.cllm_adapter else None
+    title = f"{base.title} and {cllm.title}" if cllm else base.title
+    return ModelPair(name=title, title=title, base=base, cllm=cllm, chat=config.chat)
 
 
 def decode_config(config: EvaluateConfig, pair: ModelPair, task: Task) -> DecodeConfig:

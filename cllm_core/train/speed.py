@@ -3,6 +3,7 @@
 Each is measured against the plain way in the same run, on the same work. Knows no file.
 """
 
+import copy
 import random
 import time
 from collections.abc import Sequence
@@ -12,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import DynamicCache
 
+from cllm_core.tasks import get_task
+from cllm_core.train.adapter import causal_lm, make_trainable
 from cllm_core.train.answers import greedy_answers
-from cllm_core.train.data import choose_stretch
+from cllm_core.train.data import choose_stretch, gold_rows
 from cllm_core.train.losses import cross_entropy, forward_kl
 from cllm_core.train.noise import NoiseSettings, make_item
 from cllm_core.train.pack import pack
@@ -23,6 +26,22 @@ from cllm_core.train.trajectories import jacobi_states
 
 if TYPE_CHECKING:
     from cllm_core.hf import LoadedModel
+
+
+def training_ratios(
+    loaded: "LoadedModel", *, block_size: int = 16, prompts: int = 16, max_new_tokens: int = 96
+) -> dict[str, dict[str, float]]:
+    """Measure both short cuts on a loaded model (which stays as it is), with generated notes as prompts."""
+    examples = get_task("json").load("dev", limit=prompts)
+    asked = [loaded.encode(example.chat()).ids for example in examples]
+    lm = make_trainable(copy.deepcopy(loaded.model), method="lora", rank=16, alpha=32, seed=0)
+    rows = gold_rows(loaded, task="json", split="dev", limit=4, block_size=block_size)
+    return {
+        "collect_vs_blockwise": collect_vs_blockwise(
+            loaded, asked, block_size=block_size, max_new_tokens=max_new_tokens
+        ),
+        "packed_vs_three_forward": packed_vs_three_forward(causal_lm(lm), rows),
+    }
 
 
 @torch.inference_mode()
