@@ -4,15 +4,14 @@ import asyncio
 import json
 import time
 import zipfile
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
+import job_files
 import pytest
-import run_examples
 
-from cllm_core import io
 from cllm_core.errors import CllmError, ConfigError, FormatError, ModelNotFound, TrainingError
 from cllm_core.options import option_field
 from cllm_core.pairs import discover_pairs
@@ -21,10 +20,9 @@ from cllm_core.train.config import TrainConfig
 from cllm_core.train.jobs import runner
 from cllm_core.train.jobs.folder import Job, new_job
 from cllm_core.train.jobs.forecast import Forecast, check_room, duration
-from cllm_core.train.jobs.guard import Measures
 from cllm_core.train.jobs.plan import JobConfig, JobPlan
 from cllm_core.train.jobs.presets import PRESETS
-from cllm_core.train.jobs.probe import FILE, probe_file
+from cllm_core.train.jobs.probe import probe_file
 from cllm_core.train.jobs.progress import stage_progress
 from cllm_core.train.jobs.report import write_zip
 from cllm_core.train.jobs.state import JobState, write_state
@@ -201,21 +199,7 @@ def test_prompts_held_out_are_never_learnt():
 
 @pytest.fixture
 def job() -> Job:
-    """A job in the middle of its training, as its files tell it."""
-    made = new_job(JobPlan(train={"steps": 100, "save_every": 20, "device": "cpu"}, job=JobConfig(title="A <b>")))
-    metrics = [
-        {"step": step, "ar_loss": 1 / step, "consistency_loss": 8 / step, "right_after_wrong": 0.5, "lr": 1e-3,
-         "tokens": 300 * step, "seconds": 2.0}
-        for step in (*range(1, 41), 40)
-    ]  # fmt: skip
-    (made.folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in metrics))
-    probe_file(made.folder, 0).parent.mkdir()
-    with (made.folder / FILE).open("w") as file:
-        for step in (0, 20, 40):
-            file.write(json.dumps(asdict(Measures(step, 1 + step / 20, 0.5, 0.1, 3.0))) + "\n")
-            text = io.dumps_run({"1": run_examples.scripted("one two three"), "2": run_examples.scripted("four")})
-            probe_file(made.folder, step).write_text(text)
-    return made
+    return job_files.write_job()
 
 
 def alive(job: Job, status: str = "running", **changes: Any) -> None:
@@ -286,26 +270,14 @@ def test_progress_without_metrics_is_unknown_not_wrong():
     assert stage_progress(made, "train").seconds_left is None
 
 
-LANE = {
-    "tokens": 72, "passes": 24, "tokens_per_pass": 3.0, "tokens_per_second": 30.0, "speedup": 2.0, "equals_ar": 1.0,
-    "fast_forward_per_pass": 3.0, "stationary_per_block": 1.5, "collocations": {"together": 1, "occurrences": 4},
-    "agreement": 0.5, "repetition_rate": 0.0, "field_accuracy": 0.9, "seconds": 1.0, "paper_stationary": None,
-}  # fmt: skip
-REPORT = {
-    "prompts": 5, "split": "test", "device": "CPU",
-    "lanes": {"base_jacobi": {**LANE, "tokens_per_pass": 1.1}, "cllm_ar": LANE, "cllm_jacobi": LANE,
-              "base_ar": {**LANE, "speedup": None, "collocations": {"together": 0, "occurrences": 0}}},
-}  # fmt: skip
-
-
 def test_a_report_is_a_table_of_text_before_and_after():
-    rows = {row[0]: row[1:] for row in report_rows(REPORT)}
+    rows = {row[0]: row[1:] for row in report_rows(job_files.REPORT)}
     assert rows["Tokens / pass"] == ["3.00", "1.10", "3.00", "3.00"]
     assert rows["Speedup"][0] == "–"
     assert rows["Collocations that arrived together"] == ["–", *["25% of 4"] * 3]
     assert rows["Answers: field accuracy"] == ["90%"] * 4
     assert not any("paper" in label or "seconds" in label for label in rows)
-    assert "1.10 tokens a pass before, 3.00 after, 2.00×" in report_sentence(REPORT)
+    assert "1.10 tokens a pass before, 3.00 after, 2.00×" in report_sentence(job_files.REPORT)
 
 
 def test_a_result_is_a_zip_that_is_a_pair_on_another_machine(job: Job, tmp_path: Path):
@@ -314,7 +286,7 @@ def test_a_result_is_a_zip_that_is_a_pair_on_another_machine(job: Job, tmp_path:
         (job.folder / "adapter" / name).write_text("x")
     from cllm_core.train.jobs.report import register
 
-    register(job, [], REPORT)
+    register(job, [], job_files.REPORT)
     write_zip(job, tmp_path / "result.zip")
     with zipfile.ZipFile(tmp_path / "result.zip") as archive:
         assert all(name.startswith(f"{job.name}/") for name in archive.namelist())
@@ -453,7 +425,7 @@ def test_the_commands_are_shown_or_what_is_wrong():
 def recorded(job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A recording of the job, in the place of those that ship."""
     write_state(job.folder, JobState("finished", "evaluate", done=("train", "evaluate")))
-    (job.folder / "report.json").write_text(json.dumps(REPORT))
+    (job.folder / "report.json").write_text(json.dumps(job_files.REPORT))
     (tmp_path / "training").mkdir()
     monkeypatch.setattr(recording, "recordings", lambda: {"recorded:mine": tmp_path / "training" / "mine.json"})
     monkeypatch.setattr("visualize.tabs.finetune_watch.recordings", recording.recordings)
@@ -477,7 +449,7 @@ def test_a_recording_is_watched_where_training_is_off(recorded: str):
     seen, panel, stop, resume, delete, *results = look(off, "alpha", recorded, None, None)
     assert "Recorded: " in panel
     assert not any(button.interactive for button in (stop, resume, delete))
-    assert results[5] == report_rows(REPORT)
+    assert results[5] == report_rows(job_files.REPORT)
     assert look(off, "alpha", recorded, None, seen)[0] == gr.skip()
     assert replay(off, "alpha", recorded, 1)["prompt"]
 

@@ -19,11 +19,13 @@ import torch
 from safetensors.torch import load_file
 
 from cllm_core import io, models
+from cllm_core.errors import TrainingError
 from cllm_core.pairs import all_pairs, find_pair, read_pair
 from cllm_core.tasks.base import Example
 from cllm_core.train import checkpoint
 from cllm_core.train.jobs import runner
-from cllm_core.train.jobs.folder import Job, new_job
+from cllm_core.train.jobs.folder import Job, list_jobs, new_job
+from cllm_core.train.jobs.forecast import forecast
 from cllm_core.train.jobs.plan import JobConfig, JobPlan
 from cllm_core.train.jobs.probe import Probe, probe_file, probe_steps, read_measures
 from cllm_core.train.jobs.process import descendants
@@ -260,3 +262,19 @@ def test_a_model_that_is_not_there_fails_the_job_with_its_own_words(make: Callab
     assert "There is no model or folder" in found.reason
     assert "There is no model or folder" in "".join(job.last_lines())
     assert read_state(job.folder) == found
+
+
+@pytest.mark.slow
+def test_a_forecast_tries_the_run_out_and_says_what_is_wrong_with_it(make: Callable[..., Job], tmp_path: Path):
+    plan = make(steps=100).plan()
+    found = forecast(plan, prompts=PROMPTS, held_out=PROMPTS[:3])
+    assert found.prompts == 8
+    assert found.tokens > 0
+    assert found.fed > found.tokens
+    assert found.seconds > found.step_seconds * 100
+    assert found.memory > 10**8
+    assert found.disk > 1000
+    missing = replace(plan, train={**plan.train, "model": str(tmp_path / "nowhere")})
+    with pytest.raises(TrainingError, match="There is no model or folder"):
+        forecast(missing, prompts=PROMPTS, held_out=PROMPTS[:3])
+    assert len(list_jobs()) == 1  # a trial is no job

@@ -7,7 +7,7 @@ from cllm_core.errors import FormatError
 from cllm_core.io import parse_json
 from cllm_core.train.jobs.folder import REPORT, Job
 
-COLUMNS = ("", "Base, one at a time", "Base, Jacobi", "CLLM, one at a time", "CLLM, Jacobi")
+COLUMNS = ("Measure", "Base, one at a time", "Base, Jacobi", "CLLM, one at a time", "CLLM, Jacobi")
 _LANES = ("base_ar", "base_jacobi", "cllm_ar", "cllm_jacobi")
 _NONE = "–"
 _Form = Callable[[Any], str]

@@ -45,8 +45,8 @@ _OFF = (
 
 def finetune_tab(settings: AppSettings, blocks: gr.Blocks) -> None:
     """Build the tab in the current context of the page `blocks`."""
-    token = gr.BrowserState("", storage_key="cllm-owner", secret="cllm")  # a name of this browser's own
-    chosen = gr.BrowserState("", storage_key="cllm-job", secret="cllm")
+    token = _kept(blocks, "cllm-owner")  # a name of this browser's own
+    chosen = _kept(blocks, "cllm-job")
     seen = gr.State(None)
     if settings.training:
         with gr.Row(elem_id="finetune"):
@@ -67,12 +67,20 @@ def finetune_tab(settings: AppSettings, blocks: gr.Blocks) -> None:
         seen.change(lambda: gr.Dropdown(choices=pair_choices(settings)), None, pairs, **_QUIET)
 
 
+def _kept(blocks: gr.Blocks, name: str) -> gr.BrowserState:
+    """Make a text that survives a reload. It belongs to the page: what is in a tab is not there until it is opened."""
+    kept = gr.BrowserState("", storage_key=name, secret="cllm")
+    kept.parent.children.remove(kept)
+    blocks.add(kept)
+    return kept
+
+
 def _wire_watch(watch: Watch, settings: AppSettings, states: tuple[gr.BrowserState, gr.BrowserState, gr.State]) -> None:
     token, chosen, seen = states
     inputs = [token, watch.jobs, watch.probe_prompt, seen]
     for happens in (gr.Timer(TICK).tick, watch.jobs.change):
         happens(partial(look, settings), inputs, [seen, *watch.outputs], **_QUIET)
-    watch.jobs.change(lambda name: name or "", watch.jobs, chosen, **_QUIET)
+    watch.jobs.change(lambda name: name or gr.skip(), watch.jobs, chosen, **_QUIET)
     watch.probe_prompt.input(partial(replay, settings), inputs[:3], watch.player, **_QUIET)
 
 
