@@ -11,12 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
-from transformers import DynamicCache
 
 from cllm_core.train.head import best_tokens
+from cllm_core.train.kvcache import GrowingCache, KeysValues
 from cllm_core.train.rows import State
-
-KeysValues = tuple[tuple[Tensor, Tensor], ...]  # per layer: keys and values (heads, tokens, size)
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ def greedy_answers(
     answers: list[list[int]] = [[] for _ in prompts]
     found: dict[int, ReadRow] = {}
     running = list(range(len(prompts)))
-    cache = DynamicCache()
+    cache = GrowingCache()
     fed = torch.tensor([[0] * pad + list(prompt) for pad, prompt in zip(padding, prompts)])
     while running:
         pads = torch.tensor([padding[row] for row in running])[:, None]
@@ -49,11 +47,11 @@ def greedy_answers(
         done = [row for row in running if answers[row][-1] in eos_ids or len(answers[row]) >= limits[row]]
         for row in done:
             ids = tuple(answers[row])
-            kept = _row_of(cache, running.index(row), padding[row])
+            kept = cache.row(running.index(row), start=padding[row])
             found[row] = ReadRow(tuple(prompts[row]), ids, ids, kept)
         left = [at for at, row in enumerate(running) if row not in found]
         if done and left:
-            cache.batch_select_indices(torch.tensor(left, device=lm.device))
+            cache.select(left)
         running = [running[at] for at in left]
         fed = torch.tensor([[answers[row][-1]] for row in running])
     return [found[row] for row in range(len(prompts))]
@@ -75,16 +73,12 @@ def _next_tokens(lm: Any, cache: Any, fed: Tensor, pads: Tensor) -> list[int]:
     return best
 
 
-def _row_of(cache: Any, at: int, padding: int) -> KeysValues:
-    return tuple((keys[at, :, padding:].clone(), values[at, :, padding:].clone()) for keys, values, _ in cache)
-
-
 @torch.inference_mode()
 def read_answers(lm: Any, rows: Sequence[tuple[State, State]]) -> list[ReadRow]:
     """Let the model read (prompt, answer) pairs that it need not have written itself."""
     fed = [torch.tensor([*prompt, *answer[:-1]]) for prompt, answer in rows]
     ids = pad_sequence(fed, batch_first=True).to(lm.device)
-    cache = DynamicCache()
+    cache = GrowingCache()
     body = getattr(lm, lm.base_model_prefix)
     hidden = body(input_ids=ids, cache=cache, use_cache=True).last_hidden_state  # causal: padding behind is harmless
     head = lm.get_output_embeddings()
@@ -92,16 +86,5 @@ def read_answers(lm: Any, rows: Sequence[tuple[State, State]]) -> list[ReadRow]:
     for at, (prompt, answer) in enumerate(rows):
         size = len(prompt) + len(answer) - 1
         own = best_tokens(hidden[at, len(prompt) - 1 : size], head)
-        kept = tuple((keys[at, :, :size].clone(), values[at, :, :size].clone()) for keys, values, _ in cache)
-        found.append(ReadRow(tuple(prompt), tuple(answer), tuple(own), kept))
+        found.append(ReadRow(tuple(prompt), tuple(answer), tuple(own), cache.row(at, end=size)))
     return found
-
-
-def join_caches(rows: Sequence[ReadRow]) -> Any:
-    """Return one batched cache of the rows, padded behind; mask what lies past a row's own length."""
-
-    def batch(parts: Sequence[Tensor]) -> Tensor:
-        return pad_sequence([part.transpose(0, 1) for part in parts], batch_first=True).transpose(1, 2)
-
-    layers = zip(*(row.cache for row in rows))
-    return DynamicCache([(batch([keys for keys, _ in layer]), batch([v for _, v in layer])) for layer in layers])

@@ -11,8 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cllm_core.train.answers import ReadRow, join_caches
+from cllm_core.train.answers import ReadRow
 from cllm_core.train.head import best_tokens
+from cllm_core.train.kvcache import GrowingCache
 from cllm_core.train.rows import State
 
 CELLS = {"cpu": 512}  # guesses fed in one pass, about: on a CPU wider passes gain nothing
@@ -90,7 +91,7 @@ def _iterate(
         for start in range(0, len(row.answer_ids), block_size)
     ]
     running = [number for number in range(len(rows)) if any(b.row == number and not b.done for b in blocks)]
-    cache: Any = join_caches([rows[number] for number in running]) if running else None
+    cache = GrowingCache.of_rows([rows[number].cache for number in running])
     while running:
         active = [[b for b in blocks if b.row == number and not b.done] for number in running]
         for group, predicted in zip(active, _predict(lm, cache, [rows[n] for n in running], active), strict=True):
@@ -98,7 +99,7 @@ def _iterate(
                 block.advance(rows[block.row].own, tokens)
         left = [at for at, group in enumerate(active) if any(not block.done for block in group)]
         if len(left) < len(running) and left:
-            cache.batch_select_indices(torch.tensor(left, device=lm.device))
+            cache.select(left)
         running = [running[at] for at in left]
     return _by_row(blocks, len(rows))
 

@@ -18,6 +18,7 @@ from cllm_core.train.jobs.locks import device_of
 from cllm_core.train.jobs.plan import JobPlan, read_plan, write_plan
 
 OUTCOME, OUTPUT, REPORT, BEST = "outcome.json", "output.txt", "report.json", "best"
+BEST_MEASURES = "measures.json"  # in BEST
 _NAME = re.compile(r"\d{8}-\d{6}-[a-z0-9]+(?:-[a-z0-9]+)*-[0-9a-f]{6}")
 _TAIL = 64_000  # bytes of a log that are looked at for its last lines
 
@@ -51,6 +52,15 @@ class Job:
         except OSError:
             return []
         return [line for line in text.replace("\r", "\n").split("\n") if line.strip()][-most:]
+
+    def notes(self, most: int = 4) -> list[str]:
+        """Return the last things the training said in log.txt, the lines of single steps left out."""
+        try:
+            lines = (self.folder / "log.txt").read_text(encoding="utf-8", errors="replace").split("\n")
+        except OSError:
+            return []
+        said = [line[len("2026-01-01 00:00:00  ") :] for line in lines]
+        return [text for text in dict.fromkeys(said) if text and not text.startswith("step ")][-most:]
 
     def rows_of(self, name: str) -> list[dict[str, Any]]:
         """Return the objects of a JSONL file of the job; a line that is being written, or was cut off, is left out."""

@@ -17,7 +17,7 @@ from cllm_core import io
 from cllm_core.compare import open_run
 from cllm_core.tasks import get_task
 from cllm_core.tasks.base import Example
-from cllm_core.train.jobs.folder import BEST, Job
+from cllm_core.train.jobs.folder import BEST, BEST_MEASURES, Job
 from cllm_core.train.jobs.guard import Measures, agreement, collapse, repetition
 from cllm_core.types import Trajectory
 
@@ -122,7 +122,7 @@ class Probe:
         partial = best.with_name(f".{BEST}.partial")
         shutil.rmtree(partial, ignore_errors=True)
         shutil.copytree(adapter, partial)
-        (partial / "step.json").write_text(json.dumps(asdict(measures)) + "\n", encoding="utf-8")
+        (partial / BEST_MEASURES).write_text(json.dumps(asdict(measures)) + "\n", encoding="utf-8")
         shutil.rmtree(best, ignore_errors=True)
         os.replace(partial, best)
 

@@ -1,6 +1,7 @@
 """Starts, stops, resumes and deletes jobs, and reads how they stand. Works across restarts: the folder knows it all."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from cllm_core.errors import FormatError, TrainingError
 from cllm_core.pairs import runs_folder
-from cllm_core.train.jobs.folder import OUTPUT, Job, list_jobs, remove_folder
+from cllm_core.train.jobs.folder import BEST, BEST_MEASURES, OUTPUT, Job, list_jobs, remove_folder
 from cllm_core.train.jobs.locks import device_of, is_locked, lock_file
 from cllm_core.train.jobs.process import end_all, group_members, is_alive
 from cllm_core.train.jobs.stages import stage_environment
@@ -63,6 +64,21 @@ def stop(job: Job) -> None:
     if state.live and is_alive(state.pid, state.process_started):
         with suppress(ProcessLookupError):
             os.kill(state.pid, signal.SIGTERM)
+
+
+def use_best(job: Job) -> None:
+    """End a run that does not go on: make its best adapter the result, and go on with the stages after training.
+
+    TrainingError if it runs, is finished, or kept no adapter.
+    """
+    state, best = job_state(job), job.folder / BEST
+    if state.live or "train" in state.done or not best.is_dir():
+        raise TrainingError("This job has no best checkpoint to go on with: it runs, is trained, or never had one.")
+    result = job.folder / "adapter"
+    shutil.rmtree(result, ignore_errors=True)
+    shutil.copytree(best, result, ignore=shutil.ignore_patterns(BEST_MEASURES))
+    write_state(job.folder, replace(state, status="stopped", done=(*state.done, "train")))
+    start(job)
 
 
 def delete(job: Job) -> None:
