@@ -183,11 +183,10 @@ def discover_pairs(folder: Path) -> dict[str, ModelPair]:
 
 
 def all_pairs() -> dict[str, ModelPair]:
-    """Return every pair on offer: PAIRS, those that ship in assets/pairs, then those of training; first name wins."""
-    pairs = dict(PAIRS)
-    for folder in (assets_folder(), runs_folder()):
-        for name, pair in discover_pairs(folder).items():
-            pairs.setdefault(name, pair)
+    """Return every pair on offer: those that ship in assets/pairs, PAIRS, then those of training; first name wins."""
+    pairs = {**discover_pairs(assets_folder()), **PAIRS}
+    for name, pair in discover_pairs(runs_folder()).items():
+        pairs.setdefault(name, pair)
     return pairs
 
 

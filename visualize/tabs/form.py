@@ -1,5 +1,6 @@
 """The Compare tab's settings: prompt, models, decoding options, Run and Stop. Layout only."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +57,7 @@ def build_form(settings: AppSettings, opening_prompt: str = "") -> Form:
     pairs = settings.pairs()
     first = next(iter(pairs.values()), None)
     examples = list(first.examples) if first else []
+    suited = first.decode if first else {}
     text = opening_prompt if opening_prompt in examples else "".join(examples[:1])
     prompt = gr.Textbox(text, label="Prompt", lines=4, max_lines=12, max_length=MAX_CHARS, elem_id="prompt")
     dataset = gr.Dataset(
@@ -84,10 +86,10 @@ def build_form(settings: AppSettings, opening_prompt: str = "") -> Form:
         run = gr.Button("Run", variant="primary", min_width=80, elem_id="run")
         stop = gr.Button("Stop", variant="stop", min_width=80, interactive=False, elem_id="stop")
     with gr.Accordion("Settings", open=True, elem_id="settings"):
-        options = {name: _option(name, settings) for name in MAIN_OPTIONS[:2]}
+        options = {name: _option(name, settings, suited) for name in MAIN_OPTIONS[:2]}
         with gr.Row():
-            options |= {name: _option(name, settings, min_width=120) for name in MAIN_OPTIONS[2:4]}
-        options |= {name: _option(name, settings) for name in MAIN_OPTIONS[4:]}
+            options |= {name: _option(name, settings, suited, min_width=120) for name in MAIN_OPTIONS[2:4]}
+        options |= {name: _option(name, settings, suited) for name in MAIN_OPTIONS[4:]}
         cllm_ar = gr.Checkbox(
             label="Also run the CLLM one token at a time",
             info="To compare the ids of its parallel lane with its own.",
@@ -95,13 +97,14 @@ def build_form(settings: AppSettings, opening_prompt: str = "") -> Form:
             elem_id="cllm-ar",
         )
     with gr.Accordion("More", open=False, elem_id="more"):
-        options |= {name: _option(name, settings) for name in MORE_OPTIONS}
+        options |= {name: _option(name, settings, suited) for name in MORE_OPTIONS}
     return Form(prompt, dataset, pair, about, own_box, own_base, own_cllm, run, stop, options, cllm_ar)
 
 
-def _option(name: str, settings: AppSettings, **layout: Any) -> gr.components.Component:
+def _option(name: str, settings: AppSettings, suited: Mapping[str, Any], **layout: Any) -> gr.components.Component:
+    """Make one setting's widget; `suited` holds the values that suit the pair."""
     most = settings.max_new_tokens if name == "max_new_tokens" else None
-    return control(DecodeConfig, name, maximum=most, **layout)
+    return control(DecodeConfig, name, value=suited.get(name), maximum=most, **layout)
 
 
 def pair_updates(pair: ModelPair | None, prompt: str, former_examples: list[list[str]]) -> list[Any]:
