@@ -202,3 +202,20 @@ def test_an_attention_that_cannot_take_a_boolean_mask_is_refused():
     model.set_attn_implementation("eager")
     with pytest.raises(UnsupportedModel, match="SDPA"):
         check_packing(model, "tiny")
+
+
+@pytest.mark.parametrize("family", ["mistral", "gemma2"])
+def test_layers_with_a_sliding_window_are_refused(family):
+    with pytest.raises(UnsupportedModel, match="sliding window"):
+        check_packing(tiny.model(family, attention="eager"), family)
+
+
+@pytest.mark.parametrize("family", ["qwen2", "qwen3", "olmo2", "phi3", "gemma"])
+def test_models_like_llama_can_be_trained(family):
+    check_packing(tiny.model(family), family)
+
+
+@pytest.mark.parametrize("family", ["bloom", "gpt2"])
+def test_positions_or_logits_of_another_kind_are_refused(family):
+    with pytest.raises(UnsupportedModel, match=family):
+        check_packing(tiny.make_model(family, attention="eager"), family)

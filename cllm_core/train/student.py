@@ -99,6 +99,11 @@ def check_packing(lm: Any, name: str) -> None:
     Feeds a short answer with one noisy segment, packed and unpacked: an architecture that ignores the mask or the
     position ids, or that computes its logits otherwise than by a linear head on its last hidden state, shows here.
     """
+    if _has_sliding_windows(lm.config):
+        raise UnsupportedModel(
+            f"{name} has layers that see only a sliding window, which one mask for all layers cannot describe. Use a "
+            "model whose layers all see the whole text."
+        )
     training = lm.training
     lm.eval()
     device = next(lm.parameters()).device
@@ -125,3 +130,10 @@ def check_packing(lm: Any, name: str) -> None:
             f"{name} ({type(lm).__name__}) does not follow the packed batch's mask and positions (gap {gap:.2g}), so "
             "training it would be wrong. Use a Llama-like model with SDPA attention."
         )
+
+
+def _has_sliding_windows(config: Any) -> bool:
+    layers = getattr(config, "layer_types", None)
+    if layers:
+        return any("sliding" in layer or "chunked" in layer for layer in layers)
+    return bool(getattr(config, "sliding_window", None))

@@ -16,7 +16,7 @@ from cllm_core.train.head import best_tokens
 from cllm_core.train.kvcache import GrowingCache
 from cllm_core.train.rows import State
 
-CELLS = {"cpu": 512}  # guesses fed in one pass, about: on a CPU wider passes gain nothing
+CELLS = {"cpu": 1024}  # guesses fed in one pass, about: on a CPU wider passes gain nothing
 CELLS_ELSEWHERE = 8192
 
 
