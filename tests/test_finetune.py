@@ -235,9 +235,11 @@ def test_a_running_job_shows_step_time_left_and_curves(job: Job):
 def test_a_job_that_ended_says_how(job: Job, state: JobState, kind: str, text: str):
     write_state(job.folder, state)
     (job.folder / "output.txt").write_text("first\nlast <b>\n")
+    (job.folder / "log.txt").write_text("2026-01-01 00:00:00  8 rows to train on.\n2026-01-01 00:00:01  step 1/6 …\n")
     shown = job_view.job_view(job)
     assert shown["kind"] == kind
     assert shown["text"].startswith(text)
+    assert shown["notes"] == ["8 rows to train on."]
     assert shown["log"] == (["first", "last <b>"] if kind == "error" else [])
 
 
@@ -371,13 +373,19 @@ def test_a_browser_without_a_name_is_given_one_and_none_is_shared():
 
 def test_a_look_changes_the_player_only_when_there_is_something_new(job: Job):
     alive(job)
-    seen, _, stop, resume, delete, *results = look(HOME, "", job.name, None, None)
-    assert (stop.interactive, resume.interactive, delete.interactive) == (True, False, False)
+    seen, _, _, *buttons = look(HOME, "", job.name, None, None)
+    results = buttons[4:]
+    assert [button.interactive for button in buttons[:4]] == [True, False, False, False]
     assert results[2]["lanes"]
     again = look(HOME, "", job.name, None, seen)
     assert again[0] == gr.skip()
-    assert all(update == gr.skip() for update in again[5:])
+    assert all(update == gr.skip() for update in again[7:])
     assert look(HOME, "", None, None, seen)[0] is None
+    write_state(job.folder, JobState("stopped", "train"))
+    (job.folder / "best").mkdir()
+    _, jobs, _, *buttons = look(HOME, "", job.name, None, seen)
+    assert jobs.choices[0][0].endswith("stopped")
+    assert [button.interactive for button in buttons[:4]] == [False, True, True, True]
 
 
 def test_a_job_can_be_deleted_once_it_has_ended(job: Job):
@@ -446,10 +454,10 @@ def test_a_recording_shows_what_the_job_did(job: Job, recorded: str):
 def test_a_recording_is_watched_where_training_is_off(recorded: str):
     off = replace(SPACE, training=False)
     assert open_page(off, "alpha", "")[1].value == recorded
-    seen, panel, stop, resume, delete, *results = look(off, "alpha", recorded, None, None)
+    seen, _, panel, *rest = look(off, "alpha", recorded, None, None)
     assert "Recorded: " in panel
-    assert not any(button.interactive for button in (stop, resume, delete))
-    assert results[5] == report_rows(job_files.REPORT)
+    assert not any(button.interactive for button in rest[:4])
+    assert rest[4:][5] == report_rows(job_files.REPORT)
     assert look(off, "alpha", recorded, None, seen)[0] == gr.skip()
     assert replay(off, "alpha", recorded, 1)["prompt"]
 

@@ -29,7 +29,7 @@ from cllm_core.train.jobs.forecast import forecast
 from cllm_core.train.jobs.plan import JobConfig, JobPlan
 from cllm_core.train.jobs.probe import Probe, probe_file, probe_steps, read_measures
 from cllm_core.train.jobs.process import descendants
-from cllm_core.train.jobs.state import JobState, read_state
+from cllm_core.train.jobs.state import JobState, read_state, write_state
 from cllm_core.train.jobs.worker import run_stage
 from cllm_core.train.student import Student
 
@@ -128,7 +128,7 @@ def test_a_collapse_pauses_the_run_and_the_best_checkpoint_stays(
     kind, reason = run_stage(job, "train")
     assert kind == "paused"
     assert reason.startswith("Step 6: 90% of the probe's 4-grams are repeats")
-    assert json.loads((job.folder / "best" / "step.json").read_text())["step"] == 3
+    assert json.loads((job.folder / "best" / "measures.json").read_text())["step"] == 3
     assert probe_steps(job.folder) == [0, 3, 6]
 
 
@@ -262,6 +262,22 @@ def test_a_model_that_is_not_there_fails_the_job_with_its_own_words(make: Callab
     assert "There is no model or folder" in found.reason
     assert "There is no model or folder" in "".join(job.last_lines())
     assert read_state(job.folder) == found
+
+
+@pytest.mark.slow
+def test_a_paused_run_can_end_with_its_best_checkpoint(make: Callable[..., Job]):
+    job = make(replace(SMALL, guard=True), steps=12)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cllm_core.train.jobs.probe.repetition", lambda ids: 0.9 * ((job.folder / "best").exists()))
+        assert run_stage(job, "train")[0] == "paused"
+    write_state(job.folder, JobState("paused", "train"))
+    runner.use_best(job)
+    assert ended(job).status == "finished"
+    result, best = (job.folder / name / "adapter_model.safetensors" for name in ("adapter", "best"))
+    assert result.read_bytes() == best.read_bytes()
+    assert all_pairs()[job.name].results["prompts"] == 2
+    with pytest.raises(TrainingError, match="no best checkpoint"):
+        runner.use_best(job)
 
 
 @pytest.mark.slow

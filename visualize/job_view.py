@@ -97,7 +97,7 @@ def job_view(job: Job) -> JobView:
         "stages": [_stage(stage, state, progress[stage]) for stage in plan.stages],
         "numbers": _numbers(metrics, probes, plan),
         "curves": curves(metrics, probes, plan),
-        "notes": [state.reason] if state.reason and state.status not in ("failed", "paused", "stopped") else [],
+        "notes": [one_line(note, 240) for note in job.notes()],
         "log": [one_line(line, 300) for line in job.last_lines(8)] if state.status == "failed" else [],
     }
 

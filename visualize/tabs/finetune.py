@@ -158,6 +158,7 @@ def _wire_jobs(form: TrainForm, watch: Watch, settings: AppSettings, token: gr.B
     inputs, changed = [token, watch.jobs], [watch.panel, watch.jobs]
     watch.stop.click(partial(act, settings, runner.stop), inputs, changed, **_QUIET)
     watch.resume.click(partial(act, settings, runner.start), inputs, changed, **_QUIET)
+    watch.best.click(partial(act, settings, runner.use_best), inputs, changed, **_QUIET)
     watch.delete.click(lambda: gr.Row(visible=True), None, watch.sure, **_QUIET)
     watch.sure_yes.click(partial(remove, settings), inputs, [*changed, watch.sure], **_QUIET)
     watch.sure_no.click(lambda: gr.Row(visible=False), None, watch.sure, **_QUIET)

@@ -1,5 +1,6 @@
 """The Fine-tune tab's right side: how a job stands, its probe to play, its report. Widgets and what fills them."""
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import gradio as gr
 from gradio.utils import get_upload_folder
 
 from cllm_core.errors import CllmError
-from cllm_core.train.jobs.folder import Job
+from cllm_core.train.jobs.folder import BEST, REPORT, Job
 from cllm_core.train.jobs.report import write_zip
 from cllm_core.train.jobs.state import LIVE
 from visualize.job_report import COLUMNS, report_rows, report_sentence
@@ -21,6 +22,13 @@ from visualize.settings import AppSettings
 from visualize.tabs.job_panel import job_json, job_panel
 from visualize.training import owner_of, visible_jobs
 
+_BUTTONS = (
+    ("stop", "Stop", "stop"),
+    ("resume", "Resume", "secondary"),
+    ("best", "End with the best", "secondary"),
+    ("delete", "Delete …", "secondary"),
+)
+_SALT = uuid4().hex  # what a visitor would have to guess to find a zip that is not theirs
 NO_JOB = "No job yet: choose a preset and press Start."
 Seen = tuple[str, tuple[int, ...], str] | None  # the key of what player and table show
 
@@ -32,6 +40,7 @@ class Watch:
     jobs: gr.Dropdown
     stop: gr.Button
     resume: gr.Button
+    best: gr.Button
     delete: gr.Button
     sure: gr.Row
     sure_yes: gr.Button
@@ -49,7 +58,7 @@ class Watch:
     def outputs(self) -> list[Any]:
         """What `look` changes, behind what was seen: panel and buttons at every look, then probe and report."""
         return [
-            self.panel, self.stop, self.resume, self.delete,
+            self.jobs, self.panel, self.stop, self.resume, self.best, self.delete,
             self.probe_box, self.probe_prompt, self.player,
             self.report_box, self.report_text, self.report, self.download,
         ]  # fmt: skip
@@ -61,11 +70,9 @@ def build_watch(*, training: bool) -> Watch:
         jobs = gr.Dropdown(
             [], label="Jobs", show_label=False, container=False, scale=4, min_width=260, elem_id="ft-jobs"
         )
-        stop, resume, delete = (
-            gr.Button(
-                text, variant=kind, min_width=80, interactive=False, visible=training, elem_id=f"ft-{text[:6].lower()}"
-            )
-            for text, kind in (("Stop", "stop"), ("Resume", "secondary"), ("Delete …", "secondary"))
+        stop, resume, best, delete = (
+            gr.Button(text, variant=kind, min_width=80, interactive=False, visible=training, elem_id=f"ft-{name}")
+            for name, text, kind in _BUTTONS
         )
     with gr.Row(visible=False, elem_id="ft-sure") as sure:
         gr.Markdown("Delete this job with its checkpoints and its result? This cannot be undone.")
@@ -86,7 +93,22 @@ def build_watch(*, training: bool) -> Watch:
         )
         download = gr.DownloadButton("Download the result", size="sm", visible=training, elem_id="ft-download")
     return Watch(
-        jobs, stop, resume, delete, sure, yes, no, panel, probe_box, prompt, player, report_box, text, table, download
+        jobs,
+        stop,
+        resume,
+        best,
+        delete,
+        sure,
+        yes,
+        no,
+        panel,
+        probe_box,
+        prompt,
+        player,
+        report_box,
+        text,
+        table,
+        download,
     )
 
 
@@ -102,26 +124,31 @@ def look(settings: AppSettings, token: str, name: str | None, prompt: int | None
     """Show how the chosen job stands; what is played and tabled changes only when there is something new."""
     unchanged = [gr.skip()] * 7
     if not name:
-        return None, job_json(message("idle", NO_JOB)), *_buttons(""), *unchanged
+        return None, gr.skip(), job_json(message("idle", NO_JOB)), *_buttons(None), *unchanged
     known = tuple(tuple(part) if isinstance(part, list) else part for part in seen) if seen else None
     try:
-        shown = find_shown(name, owner_of(settings, token), known)
+        owner = owner_of(settings, token)
+        shown = find_shown(name, owner, known)
     except CllmError as error:
-        return None, job_json(message("error", str(error))), *_buttons(""), *unchanged
-    panel, buttons = job_json(shown.view), _buttons(shown.status)
+        return None, gr.skip(), job_json(message("error", str(error))), *_buttons(None), *unchanged
+    panel, buttons = job_json(shown.view), _buttons(shown)
     if shown.key == known:
-        return gr.skip(), panel, *buttons, *unchanged
+        return gr.skip(), gr.skip(), panel, *buttons, *unchanged
     same_job = known is not None and known[0] == name
-    return shown.key, panel, *buttons, *_results(shown, (prompt or 0) if same_job else 0)
+    told = known[2] if known is not None and same_job else shown.status
+    titles = gr.skip() if told == shown.status else choices(owner, name)  # the list tells the status
+    return shown.key, titles, panel, *buttons, *_results(shown, (prompt or 0) if same_job else 0)
 
 
-def _buttons(status: str) -> tuple[gr.Button, gr.Button, gr.Button]:
-    live = status in LIVE
-    return (
-        gr.Button(interactive=live and status != "stopping"),
-        gr.Button(interactive=status in ("stopped", "paused", "failed")),
-        gr.Button(interactive=bool(status) and not live),
-    )
+def _buttons(shown: Shown | None) -> list[gr.Button]:
+    """Return the buttons, in the order of _BUTTONS: which can be pressed."""
+    job = shown.job if shown else None
+    if shown is None or job is None:
+        return [gr.Button(interactive=False)] * len(_BUTTONS)
+    ended = shown.status in ("stopped", "paused", "failed")
+    best = ended and (job.folder / BEST).is_dir() and not (job.folder / "adapter").is_dir()
+    live = shown.status in LIVE
+    return [gr.Button(interactive=yes) for yes in (live and shown.status != "stopping", ended, best, not live)]
 
 
 def _results(shown: Shown, prompt: int) -> list[Any]:
@@ -139,10 +166,12 @@ def _results(shown: Shown, prompt: int) -> list[Any]:
 
 
 def _zip(job: Job) -> gr.DownloadButton:
-    place = Path(get_upload_folder()) / uuid4().hex
-    place.mkdir(parents=True)
+    made = (job.folder / REPORT).stat().st_mtime_ns
+    place = Path(get_upload_folder()) / hashlib.sha256(f"{_SALT}{job.folder}{made}".encode()).hexdigest()
     path = place / f"{job.name}.zip"
-    write_zip(job, path)
+    if not path.exists():
+        place.mkdir(parents=True, exist_ok=True)
+        write_zip(job, path)
     return gr.DownloadButton(f"Download the result · zip, {file_size(path.stat().st_size)}", value=path, visible=True)
 
 
