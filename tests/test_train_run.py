@@ -2,15 +2,18 @@ import dataclasses
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
+from typing import ClassVar
 
 import pytest
 import tiny
 import torch
 import training_rows
 from accelerate import Accelerator
+from accelerate.tracking import GeneralTracker
 from peft import PeftModel
 from safetensors.torch import load_file
 
@@ -141,6 +144,30 @@ def test_a_finished_run_says_that_nothing_is_left_to_do(tmp_path, where):
     assert result.finished
     assert "nothing left to do" in said[-1]
     assert (tmp_path / "run/metrics.jsonl").read_bytes() == before
+
+
+def test_a_run_killed_before_its_result_was_written_writes_it_when_resumed(tmp_path, where):
+    config = training_rows.train_config(tmp_path / "run", where, steps=2)
+    train(config)
+    result = (tmp_path / "run/adapter/adapter_model.safetensors").read_bytes()
+    shutil.rmtree(tmp_path / "run/adapter")
+    (tmp_path / "run/card.md").unlink()
+    train(config)
+    assert (tmp_path / "run/adapter/adapter_model.safetensors").read_bytes() == result
+
+
+def test_running_out_of_memory_is_told_with_what_to_do(tmp_path, where, monkeypatch):
+    def full(self, batch):
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 100 bytes.")
+
+    monkeypatch.setattr(Student, "forward", full)
+    with pytest.raises(TrainingError, match=r"out of memory\. It was in step 1; there is no checkpoint.*smaller batch"):
+        train(training_rows.train_config(tmp_path / "run", where))
+
+
+def test_an_adapter_to_go_on_from_must_be_one(tmp_path, where):
+    with pytest.raises(ConfigError, match="There is no adapter in"):
+        train(training_rows.train_config(tmp_path / "run", where, adapter=str(tmp_path)))
 
 
 def test_a_run_folder_is_not_resumed_with_other_settings(tmp_path, where):
@@ -359,6 +386,41 @@ def test_a_resumed_run_goes_on_with_the_states_that_were_refreshed(tmp_path, whe
     plain = states_config(tmp_path, where, "plain")
     train(plain)
     assert any(not torch.equal(a, b) for a, b in zip(final_weights(straight).values(), final_weights(plain).values()))
+
+
+class Notebook(GeneralTracker):
+    """A tracker that keeps what it is sent."""
+
+    name, requires_logging_directory = "notebook", False
+    sent: ClassVar[list] = []
+
+    def __init__(self):
+        super().__init__()
+
+    @property
+    def tracker(self):
+        return self.sent
+
+    def store_init_configuration(self, values):
+        self.sent.append(values)
+
+    def log(self, values, step, **rest):
+        self.sent.append((step, values))
+
+
+def test_a_tracker_gets_the_settings_and_the_metrics_of_every_step(tmp_path, where, monkeypatch):
+    monkeypatch.setattr(run, "make_accelerator", lambda config: (Accelerator(cpu=True, log_with=Notebook()), []))
+    train(training_rows.train_config(tmp_path / "run", where, steps=2, tracker="trackio"))
+    settings, *steps = Notebook.sent
+    assert settings["steps"] == 2
+    assert [step for step, _ in steps] == [1, 2]
+    assert {"loss", "right_after_wrong", "tokens"} <= set(steps[0][1])
+
+
+def test_a_tracker_that_is_not_installed_is_refused(tmp_path, where, monkeypatch):
+    monkeypatch.setattr(run, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match="pip install wandb"):
+        train(training_rows.train_config(tmp_path / "run", where, tracker="wandb"))
 
 
 @pytest.mark.slow

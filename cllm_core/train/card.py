@@ -15,6 +15,8 @@ from cllm_core.train.folder import RunFolder
 from cllm_core.train.rows import Row
 from cllm_core.types import ModelInfo
 
+CARD = "card.md"  # the last file of a finished run
+
 
 def write_card(
     folder: RunFolder, config: TrainConfig, info: ModelInfo, rows: Sequence[Row], *, tokens: int, seconds: float
@@ -30,7 +32,7 @@ def write_card(
         f"- Trained: {'LoRA, rank ' + str(config.rank) if config.method == 'lora' else 'every weight'}",
         f"- Data: {len(rows):,} rows; {_data(config)}",
         f"- Steps: {config.steps}, {tokens:,} tokens fed (noisy copies included)",
-        f"- Time: {seconds / 3600:.2f} hours in the last session, on {where} ({platform.machine()})",
+        f"- Time: {seconds / 3600:.2f} hours of steps, on {where} ({platform.machine()})",
         f"- Seed: {config.seed}",
         f"- Versions: torch {torch.__version__}, transformers {transformers.__version__}, peft {peft.__version__}",
         "",
@@ -43,7 +45,7 @@ def write_card(
         "Metrics of every step are in metrics.jsonl, all settings in config.json.",
         "",
     ]
-    (folder.path / "card.md").write_text("\n".join(lines), encoding="utf-8")
+    (folder.path / CARD).write_text("\n".join(lines), encoding="utf-8")
 
 
 def _data(config: TrainConfig) -> str:

@@ -19,6 +19,7 @@ from accelerate import PartialState
 from cllm_core import models
 from cllm_core.decoders.jacobi import draft_guesser
 from cllm_core.errors import ConfigError, TrainingError
+from cllm_core.sampling import describe_defaults
 from cllm_core.tasks import Example, get_task
 from cllm_core.train.answers import ReadRow, greedy_answers, read_answers
 from cllm_core.train.clean import why_dropped
@@ -26,6 +27,7 @@ from cllm_core.train.config import CollectConfig
 from cllm_core.train.cost import estimate
 from cllm_core.train.data import end_token
 from cllm_core.train.folder import Say, check_same
+from cllm_core.train.memory import memory_advice
 from cllm_core.train.rows import Row, State
 from cllm_core.train.signals import Stop, stop_on_signals
 from cllm_core.train.store import Dropped, read_shards, shard_path, write_arrow, write_shard
@@ -72,12 +74,15 @@ def collect(config: CollectConfig, *, stop: Stop = lambda: False, tell: Say = pr
     if len(missing) < len(shards):
         say(f"{len(shards) - len(missing)} of {len(shards)} shards are there already.")
     loaded = load_collector(config, str(process.device)) if own else None
+    for note in describe_defaults(DecodeConfig(model_defaults=False), loaded.generation) if loaded else ():
+        say(note)
     for number in own:
         if stop():
             break
         assert loaded is not None
         started = time.perf_counter()
-        results = collect_shard(loaded, shards[number], config)
+        with memory_advice(lambda: "Collect with a smaller batch; the shards that are written stay."):
+            results = collect_shard(loaded, shards[number], config)
         write_shard(shard_path(folder, number), results)
         say(f"shard {number + 1}/{len(shards)}: {_tally(results)}, {time.perf_counter() - started:.1f} s")
     process.wait_for_everyone()

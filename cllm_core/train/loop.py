@@ -50,7 +50,7 @@ class Loop:
         self, config: TrainConfig, accelerator: Accelerator, student: Student, rows: list[Row], folder: RunFolder
     ) -> None:
         self.config, self.accelerator, self.rows, self.folder = config, accelerator, rows, folder
-        self.step, self.tokens = 0, 0  # optimizer steps done, tokens fed so far
+        self.step, self.tokens, self.seconds = 0, 0, 0.0  # optimizer steps done, tokens fed in them, their time
         self._renewed: dict[int, Row] = {}  # rows, by number, whose states were collected anew for the coming steps
         self._plain = student
         trained = [parameter for parameter in student.parameters() if parameter.requires_grad]
@@ -70,8 +70,9 @@ class Loop:
             self._optimizer.load_state_dict(found.optimizer["optimizer"])
             if self.accelerator.scaler is not None and found.optimizer["scaler"]:
                 self.accelerator.scaler.load_state_dict(found.optimizer["scaler"])
-            self.step, self.tokens = found.step, found.progress["tokens"]
-            self._renewed = {int(number): row_from_dict(row) for number, row in found.progress["renewed"].items()}
+            progress = found.progress
+            self.step, self.tokens, self.seconds = found.step, progress["tokens"], progress.get("seconds", 0.0)
+            self._renewed = {int(number): row_from_dict(row) for number, row in progress.get("renewed", {}).items()}
         self.folder.forget_metrics_after(self.step)
         return found is not None
 
@@ -105,6 +106,7 @@ class Loop:
                 },
                 progress={
                     "tokens": self.tokens,
+                    "seconds": self.seconds,
                     "renewed": {str(number): row_to_dict(row) for number, row in renewed.items()},
                 },
             )
@@ -124,13 +126,15 @@ class Loop:
         norm = self._update()
         self.step += 1
         self.tokens += round(totals.tokens)
+        seconds = time.perf_counter() - started
+        self.seconds += seconds
         metrics = {
             "step": self.step,
             **sums,
             "lr": rate,
             "gradient_norm": norm,
             "tokens": self.tokens,
-            "seconds": time.perf_counter() - started,
+            "seconds": seconds,
         }
         return metrics, totals.stop
 
@@ -225,9 +229,14 @@ class Loop:
         return norm
 
     def _broken(self, what: str, value: float) -> str:
+        return (
+            f"Step {self.step + 1}: {what} is {value}. The run stopped; {self.last_good()}. Try a lower learning rate."
+        )
+
+    def last_good(self) -> str:
+        """Say which checkpoint is left, in a few words."""
         kept = sorted(self.folder.checkpoints.glob("step-*"))
-        good = f"the last good checkpoint is {kept[-1].name}" if kept else "there is no checkpoint before it"
-        return f"Step {self.step + 1}: {what} is {value}. The run stopped; {good}. Try a lower learning rate."
+        return f"the last good checkpoint is {kept[-1].name}" if kept else "there is no checkpoint before it"
 
     def _sync_only(self, last: bool) -> AbstractContextManager[None]:
         """Exchange gradients between processes only with the last micro-batch of a step."""

@@ -1,8 +1,8 @@
 """One training run from its settings to its result: model, rows, cost, loop, adapter, card. Knows no command line."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +13,13 @@ from accelerate.state import AcceleratorState
 from cllm_core import models
 from cllm_core.errors import ConfigError, TrainingError
 from cllm_core.train.adapter import causal_lm, make_trainable, save_adapter, save_model
-from cllm_core.train.card import write_card
+from cllm_core.train.card import CARD, write_card
 from cllm_core.train.config import TrainConfig
 from cllm_core.train.cost import estimate
 from cllm_core.train.data import fit_rows, gold_rows
 from cllm_core.train.folder import RunFolder, Say
 from cllm_core.train.loop import Loop
+from cllm_core.train.memory import memory_advice
 from cllm_core.train.rows import Row
 from cllm_core.train.signals import Stop, stop_on_signals
 from cllm_core.train.store import read_rows
@@ -74,7 +75,7 @@ def train(
         rank=config.rank,
         alpha=config.alpha,
         seed=config.seed,
-        start=Path(config.adapter) if config.adapter else None,
+        start=start_adapter(config.adapter),
     )
     lm = causal_lm(model)
     check_packing(lm, loaded.info.name)
@@ -83,10 +84,18 @@ def train(
     loop = Loop(config, accelerator, Student(lm, loss=config.loss, chunk=config.chunk), rows, folder)
     if loop.resume():
         folder.say(f"Resuming after step {loop.step}.")
-        if loop.step >= config.steps:
+        if loop.step >= config.steps and (folder.path / CARD).exists():
             folder.say(f"The run in {folder.path} is finished: there is nothing left to do.")
             return RunResult(folder.path, loop.step, True)
-    return _drive(loop, model, loaded, stop, watch)
+    with memory_advice(lambda: _lighter(loop)):
+        return _drive(loop, model, loaded, stop, watch)
+
+
+def _lighter(loop: Loop) -> str:
+    return (
+        f"It was in step {loop.step + 1}; {loop.last_good()}. Give the command again in another folder with a smaller "
+        "batch, a shorter stretch, a smaller window or chunk, or with gradient checkpointing."
+    )
 
 
 def _drive(loop: Loop, model: Any, loaded: "LoadedModel", stop: Stop, watch: Watch) -> RunResult:
@@ -94,7 +103,6 @@ def _drive(loop: Loop, model: Any, loaded: "LoadedModel", stop: Stop, watch: Wat
     folder.say(estimate(loop.rows, loaded.info.name).sentence())
     if config.tracker != "none":
         accelerator.init_trackers(folder.path.name, config=vars(config))
-    started = time.perf_counter()
     if loop.step == 0 and folder.writes:
         watch(loaded, 0, None)
 
@@ -108,7 +116,7 @@ def _drive(loop: Loop, model: Any, loaded: "LoadedModel", stop: Stop, watch: Wat
         folder.say(f"Stopped after step {loop.step} of {config.steps}: the same command goes on from there.")
     elif folder.writes:
         _save_result(config, folder, model, loaded)
-        write_card(folder, config, loaded.info, loop.rows, tokens=loop.tokens, seconds=time.perf_counter() - started)
+        write_card(folder, config, loaded.info, loop.rows, tokens=loop.tokens, seconds=loop.seconds)
     if config.tracker != "none":
         accelerator.end_training()
     return RunResult(folder.path, loop.step, finished)
@@ -121,6 +129,15 @@ def _save_result(config: TrainConfig, folder: RunFolder, model: Any, loaded: "Lo
     else:
         save_model(model, loaded.tokenizer, folder.path / "model")
         folder.say(f"Finished: the model is in {folder.path / 'model'}.")
+
+
+def start_adapter(adapter: str) -> Path | None:
+    """Return the folder of the adapter to go on from; ConfigError if it is none."""
+    if not adapter:
+        return None
+    if not (Path(adapter) / "adapter_config.json").exists():
+        raise ConfigError(f"There is no adapter in {adapter}: name a folder that holds adapter_config.json.")
+    return Path(adapter)
 
 
 def training_rows(config: TrainConfig, loaded: "LoadedModel", say: Say) -> list[Row]:
@@ -172,6 +189,8 @@ def make_accelerator(config: TrainConfig) -> tuple[Accelerator, list[str]]:
     if not cuda and (wanted == "fp16" or (wanted == "bf16" and not cpu_has_bf16())):
         notes.append(f"{wanted} gains nothing on this CPU: this run uses fp32.")
         wanted = "fp32"
+    if config.tracker != "none" and find_spec(config.tracker) is None:
+        raise ConfigError(f"The tracker {config.tracker} needs a package of that name: pip install {config.tracker}.")
     AcceleratorState._reset_state()  # an earlier run in this process may have had another precision
     accelerator = Accelerator(
         cpu=not cuda,
