@@ -176,7 +176,9 @@ def test_names_of_a_visitors_own_models_stay_out_of_a_link() -> None:
     assert from_query(value(query)) == Shared("p")
 
 
-@pytest.mark.parametrize(("change", "said"), [({"block_size": None}, "Block size n is empty"), ({"prompt": "x" * 3000}, "3,000")])
+@pytest.mark.parametrize(
+    ("change", "said"), [({"block_size": None}, "Block size n is empty"), ({"prompt": "x" * 3000}, "3,000")]
+)
 def test_a_form_that_makes_no_link_says_why(change: dict[str, Any], said: str) -> None:
     query, _, line = make_link(*form_values(**change), "{}")
     assert query == ""
