@@ -93,14 +93,19 @@ class Plan:
 
     def step(self, number: int) -> list[int]:
         """Return the row numbers of one step, longest first."""
-        group, at = divmod(number, _SORTED_STEPS)
+        group, at = divmod(number, self.sorted_steps)
         return _group(self, group)[at]
+
+    @property
+    def sorted_steps(self) -> int:
+        """How many steps' rows are sorted together: never more than there are rows, or a row would meet itself."""
+        return max(1, min(_SORTED_STEPS, len(self.lengths) // self.rows_per_step))
 
 
 @lru_cache(maxsize=2)
 def _group(plan: Plan, number: int) -> list[list[int]]:
     """Return the steps of one group: its rows sorted by length and cut into steps, the steps in random order."""
-    size = plan.rows_per_step * _SORTED_STEPS
+    size = plan.rows_per_step * plan.sorted_steps
     rows = [_row_at(plan, place) for place in range(number * size, (number + 1) * size)]
     rows.sort(key=lambda row: -plan.lengths[row])
     steps = [rows[at : at + plan.rows_per_step] for at in range(0, size, plan.rows_per_step)]
