@@ -11,9 +11,13 @@ class Stage {
     this.node = el("div", { class: "cl-stage" });
   }
 
-  /** Plays lanes of a recording from its start; `choose(cell)` hears of cells and says whether it took them. */
-  open(name, lanes, choose) {
+  /**
+   * Plays lanes of a recording; `choose(cell)` hears of cells and says whether it took them. A `still` player has no
+   * controls of its own: it goes where it is taken.
+   */
+  open(name, lanes, choose, { still = false } = {}) {
     this.player?.destroy();
+    this.node.classList.toggle("cl-still", still);
     const root = el("div");
     this.node.replaceChildren(root);
     this.player = CllmPlayer.mount(root, withLanes(this.recordings[name], lanes));

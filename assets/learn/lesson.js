@@ -68,7 +68,7 @@ class Lesson {
   told(cell) {
     if (cell.t === 0) return "That is a guess of the draft, made before the first pass.";
     const { text, label, why } = this.player.cell(cell);
-    return `Not this one: ${text}, pass ${cell.t}, place ${cell.position}, is ${label}. ${why}`;
+    return `Not this one: “${text}”, pass ${cell.t}, place ${cell.position}, is ${label}. ${why}`;
   }
 
   show() {

@@ -32,12 +32,28 @@ class Predict {
 
   start() {
     const { recording, lane } = this.rounds[Number(this.choice.value || 0)];
-    this.player = this.stage.open(recording, [lane], (cell) => this.toggle(cell));
+    this.player = this.stage.open(recording, [lane], (cell) => this.toggle(cell), { still: true });
     this.picked = new Set();
     this.score = { right: 0, of: 0, first: 0 };
     this.player.set({ lane, view: "known", quiz: true, targets: false, flags: [], clock: "pass", pass: 0 });
+    this.player.on("pass", (pass) => this.moved(pass));
     setText(this.reply, "");
     this.draw();
+  }
+
+  /** The player was taken to another pass by a key or a row's number: the game goes on from there. */
+  moved(pass) {
+    if (pass === this.expected) return;
+    this.picked.clear();
+    this.player.set({ flags: [] });
+    setText(this.reply, "");
+    this.draw();
+  }
+
+  /** Goes on by one pass, and expects it. */
+  advance() {
+    this.expected = this.player.state().pass + 1;
+    this.player.set({ pass: this.expected, flags: [] });
   }
 
   /** The places that can be marked: the guesses of the row that is shown. Empty where a new block begins. */
@@ -63,7 +79,7 @@ class Predict {
   reveal() {
     const places = this.places();
     const { pass } = this.player.state();
-    this.player.set({ pass: pass + 1 });
+    this.advance();
     const flags = places.map((position) => this.judge(position, pass + 1)).filter(({ cell }) => cell);
     this.count(flags);
     this.player.set({ flags: flags.filter(({ kind }) => kind).map(({ t, position, kind }) => ({ t, position, kind })) });
@@ -94,12 +110,8 @@ class Predict {
   /** Where a new block begins there is no guess to be seen yet: its first pass is shown straight away. */
   openBlock() {
     const { pass, last } = this.player.state();
-    if (pass < last && this.places().length === 0) {
-      this.player.set({ pass: pass + 1, flags: [] });
-      this.opened = true;
-    } else {
-      this.opened = false;
-    }
+    this.opened = pass < last && this.places().length === 0;
+    if (this.opened) this.advance();
   }
 
   draw() {

@@ -104,7 +104,7 @@ def test_a_wrong_answer_is_told_what_it_is_and_the_second_one_offers_help(learn:
     show = page.get_by_role("button", name="Show me")
     expect(show).to_be_hidden()
     cell(page, 2, 1).click()
-    expect(page.locator(".cl-reply")).to_contain_text("Not this one: ␣are, pass 2, place 1, is settled.")
+    expect(page.locator(".cl-reply")).to_contain_text("Not this one: “␣are”, pass 2, place 1, is settled.")
     expect(page.locator(".cp-flag-no")).to_have_count(1)
     cell(page, 0, 3).click()
     expect(page.locator(".cl-reply")).to_contain_text("a guess of the draft")
@@ -226,6 +226,16 @@ def test_a_game_can_be_played_to_its_end_and_started_again(learn: Open, props: L
     assert_accessible(page)
 
 
+def test_the_game_shows_no_later_pass_and_takes_a_jump_for_a_new_start_there(learn: Open) -> None:
+    page = learn()
+    link(page, 6).click()
+    expect(page.locator(".cp-transport")).to_be_hidden()
+    cell(page, 0, 1).click()
+    page.locator(".cllm-player").press("ArrowRight")
+    expect(page.locator(".cl-card")).to_contain_text("Pass 1 of 35. 0 marked for pass 2.")
+    expect(page.locator(".cp-flag")).to_have_count(0)
+
+
 # --- questions
 
 
@@ -298,7 +308,8 @@ def address() -> Iterator[str]:
     demo.close()
 
 
-def test_the_tab_teaches_inside_the_app_and_sends_nothing_for_a_step(page: Page, address: str) -> None:
+def test_the_tab_teaches_inside_the_app_and_sends_nothing_for_a_step(new_page: Open, address: str) -> None:
+    page = new_page(reduced_motion="reduce")  # colours change at once
     page.set_default_timeout(20_000)
     page.goto(address)
     page.get_by_role("tab", name="Learn").click()
