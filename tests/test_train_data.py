@@ -1,3 +1,4 @@
+import copy
 import random
 from collections import Counter
 
@@ -7,6 +8,11 @@ import training_rows
 
 from cllm_core.errors import TrainingError
 from cllm_core.train.data import Plan, choose_stretch, end_token, gold_rows, micro_batches
+
+
+def own_tokenizer(**changes):
+    """A tiny model with a tokenizer that may be changed."""
+    return tiny.loaded(tiny.make_model(**changes), copy.deepcopy(tiny.byte_level_tokenizer()))
 
 
 def test_every_row_is_learnt_once_before_any_comes_again():
@@ -55,7 +61,7 @@ def test_stretches_start_at_block_borders_and_meet_every_answer_token():
 
 def test_a_gold_answer_is_closed_by_one_end_token(tmp_path):
     data = training_rows.write_prompts(tmp_path / "prompts.jsonl", 4)
-    loaded = tiny.loaded(tiny.make_model(eos_token_id=7))
+    loaded = own_tokenizer(eos_token_id=7)
     loaded.tokenizer.eos_token = loaded.tokenizer.convert_ids_to_tokens(7)
     rows = gold_rows(loaded, task="prompts", split="train", data=str(data))
     assert all(row.answer_ids[-1] == 7 and row.answer_ids.count(7) == 1 for row in rows)
@@ -64,13 +70,13 @@ def test_a_gold_answer_is_closed_by_one_end_token(tmp_path):
 
 def test_a_prompt_without_a_gold_answer_cannot_be_learnt(tmp_path):
     (tmp_path / "prompts.jsonl").write_text('{"prompt": "a", "id": "lonely"}\n')
-    loaded = tiny.loaded(tiny.make_model(eos_token_id=7))
+    loaded = own_tokenizer(eos_token_id=7)
     with pytest.raises(TrainingError, match="Example lonely of prompts has no gold answer"):
         gold_rows(loaded, task="prompts", split="train", data=str(tmp_path / "prompts.jsonl"))
 
 
 def test_a_model_without_an_end_token_cannot_learn_to_stop():
-    loaded = tiny.loaded(tiny.make_model())
+    loaded = own_tokenizer()
     loaded.tokenizer.eos_token = None
     with pytest.raises(TrainingError, match="no end token"):
         end_token(loaded)
