@@ -188,32 +188,55 @@ def test_where_training_is_off_the_tab_says_how_to_run_it_at_home(new_page: NewP
     space.end()
 
 
-@pytest.mark.slow
-def test_a_job_is_started_watched_stopped_and_resumed_to_a_pair(page: Page, app: tuple[App, str], tmp_path: Path):
-    model = model_folders.write_model(tmp_path / "tiny")
-    (tmp_path / "prompts.jsonl").write_text(FILE_TEXT)
-    open_tab(page, app[1])
+def start_job(page: Page, folder: Path, title: str, steps: int) -> None:
+    """Fill the form in and press Start: a tiny model, a file of prompts."""
+    model = model_folders.write_model(folder / "tiny")
+    (folder / "prompts.jsonl").write_text(FILE_TEXT)
     choose(page, "#ft-model", re.compile("Another model"))
     page.get_by_label("Model folder or hub id").fill(str(model))
     choose(page, "#ft-prompts", re.compile("Your own file"))
-    page.locator("#ft-file input[type=file]").set_input_files(tmp_path / "prompts.jsonl")
+    page.locator("#ft-file input[type=file]").set_input_files(folder / "prompts.jsonl")
     page.locator("#ft-settings > button").click()
-    page.get_by_label("Name of the result").fill("Mine <b>")
-    page.locator("#ft-steps input").fill("400")
+    page.get_by_label("Name of the result").fill(title)
+    page.locator("#ft-steps input").fill(str(steps))
     page.locator("#ft-start").click()
     expect(page.locator("#ft-form-panel .ft-text")).to_contain_text("Started", timeout=LONG)
+
+
+@pytest.mark.slow
+def test_a_job_outlives_the_page_and_the_app_and_is_stopped_and_resumed(
+    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    app = App(tmp_path)
+    monkeypatch.setenv("CLLM_RUNS", str(app.runs))
+    open_tab(page, app.start())
+    start_job(page, tmp_path, "Long", 100_000)
     text = page.locator("#ft-panel .ft-text")
-    expect(text).to_contain_text(re.compile(r"Training: \d+ of 400"), timeout=LONG)
-
+    expect(text).to_contain_text("Training: ", timeout=LONG)
     leave(page)
-    app[0].end()  # the app is restarted: the job goes on, and the page finds it
-    open_tab(page, app[0].start())
-    expect(text).to_contain_text(re.compile(r"Training: \d+ of 400"), timeout=LONG)
-    page.locator("#ft-stop").click()
-    expect(text).to_contain_text(re.compile(r"Stopped after step \d+"), timeout=LONG)
-    page.locator("#ft-resume").click()
-    expect(text).to_contain_text("Finished after", timeout=2 * LONG)
+    app.end()
+    try:
+        open_tab(page, app.start())
+        expect(text).to_contain_text("Training: ", timeout=LONG)
+        page.locator("#ft-stop").click()
+        expect(text).to_contain_text("Stopped after step", timeout=LONG)
+        page.locator("#ft-resume").click()
+        expect(text).to_contain_text("Training: ", timeout=LONG)
+        leave(page)
+        app.end()
+    finally:
+        (job,) = list_jobs()
+        runner.stop(job)
 
+
+@pytest.mark.slow
+def test_a_job_ends_as_a_pair_that_is_listed_at_once_and_can_be_downloaded(
+    page: Page, app: tuple[App, str], tmp_path: Path
+):
+    open_tab(page, app[1])
+    start_job(page, tmp_path, "Mine <b>", 20)
+    expect(page.locator("#ft-panel .ft-text")).to_contain_text("Finished after", timeout=2 * LONG)
+    expect(page.locator("#ft-player .cp-lane")).to_have_count(2)
     expect(page.locator("#ft-report-table")).to_contain_text("Tokens / pass")
     with page.expect_download() as download:
         page.locator("#ft-download").click()

@@ -17,14 +17,14 @@ from visualize.tabs.job_panel import job_panel
 from visualize.training import OWN_MODEL, PUBLIC_MOST, UPLOAD, target_models, task_choices
 
 FIRST = "try"
-MAIN = (
-    "steps", "lr", "batch", "accumulation", "noise", "window", "block_size", "copies", "consistency", "ar_weight",
-    "consistency_weight", "method", "rank", "limit", "seed",
+MAIN = (  # lists and boxes in twos, then sliders
+    "steps", "lr", "batch", "accumulation", "noise", "consistency", "ar_weight", "consistency_weight", "method",
+    "limit", "window", "block_size", "copies", "rank", "seed",
 )  # fmt: skip
 MORE = (
-    "objective", "loss", "decay", "on_policy", "stretch", "cycle", "augment", "refresh", "alpha", "warmup", "lr_floor",
-    "weight_decay", "clip", "max_length", "chat", "precision", "gradient_checkpointing", "chunk", "save_every", "keep",
-    "device", "tracker",
+    "objective", "loss", "stretch", "refresh", "max_length", "chunk", "alpha", "weight_decay", "clip", "save_every",
+    "keep", "precision", "device", "tracker", "augment", "chat", "gradient_checkpointing", "decay", "on_policy",
+    "cycle", "warmup", "lr_floor",
 )  # fmt: skip
 JOB_MAIN = ("title", "answers")
 JOB_MORE = (
