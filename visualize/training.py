@@ -93,7 +93,7 @@ def _target(settings: AppSettings, model: str, own_model: str) -> str:
 def target_models(settings: AppSettings) -> dict[str, str]:
     """Return the models that can be trained without naming one: title by name. Base models of the pairs on offer."""
     return {
-        str(pair.base): pair.base.title if pair.base.kind == "hub" else pair.title
+        str(pair.base): pair.base.title if pair.base.kind == "hub" else pair.title.removesuffix(" (base only)")
         for pair in settings.pairs().values()
         if pair.base.adapter is None and pair.base.kind != "folder" and pair.cllm is None
     }

@@ -60,11 +60,9 @@ def finetune_tab(settings: AppSettings, blocks: gr.Blocks) -> None:
         gr.Markdown(_OFF, elem_id="ft-off")
         with gr.Column(elem_id="ft-results"):
             watch = build_watch(training=False)
-    _wire_watch(watch, settings, (token, chosen, seen))
+    pairs = [block for block in blocks.blocks.values() if block.elem_id == "pair"]  # the Compare tab's list
+    _wire_watch(watch, settings, (token, chosen, seen), pairs)
     blocks.load(partial(open_page, settings), [token, chosen], [token, watch.jobs], **_QUIET)
-    pairs = next((block for block in blocks.blocks.values() if block.elem_id == "pair"), None)
-    if pairs is not None:  # a pair that a job has just made is in the Compare tab's list at once
-        seen.change(lambda: gr.Dropdown(choices=pair_choices(settings)), None, pairs, **_QUIET)
 
 
 def _kept(blocks: gr.Blocks, name: str) -> gr.BrowserState:
@@ -75,11 +73,22 @@ def _kept(blocks: gr.Blocks, name: str) -> gr.BrowserState:
     return kept
 
 
-def _wire_watch(watch: Watch, settings: AppSettings, states: tuple[gr.BrowserState, gr.BrowserState, gr.State]) -> None:
+def _wire_watch(
+    watch: Watch,
+    settings: AppSettings,
+    states: tuple[gr.BrowserState, gr.BrowserState, gr.State],
+    pairs: Sequence[gr.components.Component],
+) -> None:
     token, chosen, seen = states
     inputs = [token, watch.jobs, watch.probe_prompt, seen]
+
+    def refresh(*values: Any) -> tuple[Any, ...]:
+        found = look(settings, *values)
+        news = found[0] != gr.skip()  # such as a pair that a job has just made
+        return *found, *[gr.Dropdown(choices=pair_choices(settings)) if news else gr.skip() for _ in pairs]
+
     for happens in (gr.Timer(TICK).tick, watch.jobs.change):
-        happens(partial(look, settings), inputs, [seen, *watch.outputs], **_QUIET)
+        happens(refresh, inputs, [seen, *watch.outputs, *pairs], **_QUIET)
     watch.jobs.change(lambda name: name or gr.skip(), watch.jobs, chosen, **_QUIET)
     watch.probe_prompt.input(partial(replay, settings), inputs[:3], watch.player, **_QUIET)
 
