@@ -26,6 +26,7 @@ SCRIPTS = (
     "inspector",
     "controls",
     "collocations",
+    "frame",
     "handle",
     "main",
 )
