@@ -176,13 +176,27 @@ def test_the_cap_on_tokens_holds_on_the_server_too():
         request(AppSettings(max_new_tokens=64), max_new_tokens=65)
 
 
-def test_a_new_pair_replaces_an_untouched_example_and_keeps_what_the_visitor_wrote():
-    pair = ModelPair("p", "P", ModelSource("bundled", "smollm2"), examples=("new",), decode={"block_size": 4})
-    kept = pair_updates(pair, "my own words", [["old"]])
-    replaced = pair_updates(pair, "old", [["old"]])
-    assert kept[0] == gr.skip()
-    assert replaced[0] == "new"
-    assert replaced[-len(OPTIONS) :] == [4, *[gr.skip()] * (len(OPTIONS) - 1)]
+def test_a_pair_brings_its_description_its_examples_and_the_settings_that_suit_it():
+    pair = ModelPair(
+        "p",
+        "P",
+        ModelSource("bundled", "smollm2"),
+        description="About it.",
+        examples=("new",),
+        decode={"block_size": 4},
+    )
+    updates = pair_updates(pair)
+    assert updates[0].raw_samples == [["new"]]
+    assert updates[1] == "About it."
+    assert updates[-len(OPTIONS) :] == [4, *[gr.skip()] * (len(OPTIONS) - 1)]
+
+
+def test_a_suggested_prompt_may_replace_any_pairs_example_and_nothing_else():
+    settings = AppSettings()
+    suggested = compare.suggested_prompt(PAIRS["smollm2"], settings)
+    assert suggested["text"] == PAIRS["smollm2"].examples[0]
+    assert {example for pair in settings.pairs().values() for example in pair.examples} == set(suggested["examples"])
+    assert compare.suggested_prompt(None, settings)["text"] == ""
 
 
 # --- handlers

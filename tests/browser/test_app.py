@@ -27,6 +27,11 @@ pytestmark = pytest.mark.browser
 ROOT = Path(__file__).resolve().parent.parent.parent
 NASTY = "<img src=x onerror=alert(1)> ${1+1} {{x}} &lt;b&gt; </script> \"'` C:\\new"
 NASTY_PIECES = ("<img src=x onerror=alert(1)>", "</span>", "&lt;", "<answer>", "\"'", "${1+1}", "{{x}}", "</script>")
+ABOUT = {
+    "Tiny pair": "Two models of random weights.",
+    "<b>Nasty</b>": NASTY,
+    "Your own models …": "Any causal language model with safetensors whose layers all use attention.",
+}
 LONG = 4000  # tokens: several seconds of decoding, even by a tiny model
 
 NewPage = Callable[..., Page]
@@ -43,7 +48,16 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     decode = {"block_size": 4, "max_new_tokens": 24}
     write_pair(
         folder / "tiny",
-        ModelPair("tiny", "Tiny pair", source, trained, chat=False, examples=("one two three",), decode=decode),
+        ModelPair(
+            "tiny",
+            "Tiny pair",
+            source,
+            trained,
+            ABOUT["Tiny pair"],
+            chat=False,
+            examples=("one two three",),
+            decode=decode,
+        ),
     )
     nasty = ModelSource("folder", str(write_markup_model(folder / "models" / "<b>nasty")))
     write_pair(
@@ -131,6 +145,7 @@ class App:
         self.page.locator("#pair input").click()
         self.page.get_by_role("option", name=pair, exact=True).click()
         expect(self.page.locator("#pair input")).to_have_value(pair)
+        expect(self.page.locator("#about-pair textarea")).to_have_value(ABOUT[pair])  # the server has answered
 
     def set(self, name: str, value: int) -> None:
         box = self.page.locator(f"#option-{name} input[type=number]")
@@ -304,6 +319,9 @@ def test_choosing_a_pair_brings_its_examples_and_settings(open_app: Callable[...
     expect(app.page.locator("#option-block_size input[type=number]")).to_have_value("4")
     expect(app.page.locator("#prompt textarea")).to_have_value("one two three")
     app.prompt("mine")
+    app.choose("<b>Nasty</b>")
+    app.choose("Tiny pair")
+    expect(app.page.locator("#prompt textarea")).to_have_value("mine")
     app.page.locator("#examples").get_by_role("button", name="one two three").click()
     expect(app.page.locator("#prompt textarea")).to_have_value("one two three")
 

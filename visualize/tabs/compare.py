@@ -11,6 +11,7 @@ from gradio.utils import get_upload_folder
 
 from cllm_core.compare import DEFAULT_LANES
 from cllm_core.errors import CllmError, PromptError
+from cllm_core.pairs import ModelPair
 from cllm_core.tasks.prompts import MAX_CHARS
 from cllm_core.types import DecodeConfig
 from visualize.labels import one_line
@@ -129,15 +130,26 @@ def _only_status(kind: str, text: str) -> tuple[Any, ...]:
     return (status_json(status(kind, text)), *[gr.skip()] * (3 + len(DOWNLOADS)))
 
 
+# in the browser, where the prompt is as it is now: what was typed while the server answered stays
+_SUGGEST = "(now, {text, examples}) => text && (!now.trim() || examples.includes(now)) ? text : now"
+
+
 def _wire_form(form: Form, settings: AppSettings) -> None:
     form.examples.click(lambda sample: sample[0], form.examples, form.prompt, **_QUIET)
-    shown_examples = gr.State(form.examples.samples)
+    suggestion = gr.JSON(visible=False)
 
-    def choose(name: str, prompt: str, former: list[list[str]]) -> list[Any]:
+    def choose(name: str) -> list[Any]:
         pair = None if name == OWN_MODELS else settings.pair(name)
-        return [[[example] for example in pair.examples] if pair else former, *pair_updates(pair, prompt, former)]
+        return [suggested_prompt(pair, settings), *pair_updates(pair)]
 
-    form.pair.input(choose, [form.pair, form.prompt, shown_examples], [shown_examples, *form.pair_outputs], **_QUIET)
+    chosen = form.pair.input(choose, form.pair, [suggestion, *form.pair_outputs], **_QUIET)
+    chosen.then(None, [form.prompt, suggestion], form.prompt, js=_SUGGEST)
+
+
+def suggested_prompt(pair: ModelPair | None, settings: AppSettings) -> dict[str, Any]:
+    """Return a pair's first example, and the examples that it may replace: every pair's, but nothing of one's own."""
+    examples = [example for other in settings.pairs().values() for example in other.examples]
+    return {"text": pair.examples[0] if pair and pair.examples else "", "examples": examples}
 
 
 def _wire_run(form: Form, results: Results, settings: AppSettings) -> None:

@@ -43,7 +43,7 @@ class Form:
     @property
     def pair_outputs(self) -> list[Any]:
         """What a change of the pair changes, in the order of `pair_updates`."""
-        return [self.prompt, self.examples, self.about_pair, self.own_box, self.cllm_ar, *self.options.values()]
+        return [self.examples, self.about_pair, self.own_box, self.cllm_ar, *self.options.values()]
 
 
 def pair_choices(settings: AppSettings) -> list[tuple[str, str]]:
@@ -107,24 +107,11 @@ def _option(name: str, settings: AppSettings, suited: Mapping[str, Any], **layou
     return control(DecodeConfig, name, value=suited.get(name), maximum=most, **layout)
 
 
-def pair_updates(pair: ModelPair | None, prompt: str, former_examples: list[list[str]]) -> list[Any]:
-    """Return the updates of `pair_outputs` for a pair, None for the visitor's own models.
-
-    A prompt that the visitor wrote stays; an example of the pair before gives way to one of this pair.
-    """
+def pair_updates(pair: ModelPair | None) -> list[Any]:
+    """Return the updates of `pair_outputs` for a pair, None for the visitor's own models."""
     if pair is None:
-        return [
-            gr.skip(),
-            gr.skip(),
-            _OWN,
-            gr.update(visible=True),
-            gr.update(visible=True),
-            *[gr.skip()] * len(OPTIONS),
-        ]
-    untouched = not prompt.strip() or [prompt] in former_examples
-    text = pair.examples[0] if untouched and pair.examples else gr.skip()
+        return [gr.skip(), _OWN, gr.update(visible=True), gr.update(visible=True), *[gr.skip()] * len(OPTIONS)]
     return [
-        text,
         gr.Dataset(samples=[[example] for example in pair.examples]),
         pair.description,
         gr.update(visible=False),
