@@ -38,7 +38,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         port = probe.getsockname()[1]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compare, "bundled_runs", lambda: {"names": Path(trace)})
-        settings = AppSettings(host="127.0.0.1", port=port, max_new_tokens=256)
+        # the pair with no settings of its own: the form opens on the defaults, with which the run was recorded
+        settings = AppSettings(host="127.0.0.1", port=port, max_new_tokens=256, models=frozenset({"smollm2"}))
         blocks = build_ui(settings)
         _, url = launch(blocks, settings)
         yield url
