@@ -16,6 +16,7 @@ from cllm_core.train.jobs.plan import JobConfig
 from cllm_core.train.jobs.presets import PRESETS
 from visualize.job_view import job_view, message
 from visualize.labels import one_line
+from visualize.recording import recordings
 from visualize.settings import AppSettings
 from visualize.tabs.finetune_form import JOB_MAIN, JOB_MORE, MAIN, MORE, TrainForm, build_train_form, preset_values
 from visualize.tabs.finetune_watch import Watch, build_watch, choices, look, replay
@@ -38,9 +39,10 @@ from visualize.training import (
 TICK = 2.0  # seconds between two looks at a job
 _QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 _OFF = (
-    "**Training is off on this Space.** What you see here was recorded on a laptop's CPU. To train, run the app at "
-    "home: `pip install -r requirements.txt`, then `python app.py`, and press *Start* in this tab."
+    "**Training is off on this Space.** To train, run the app at home: `pip install -r requirements.txt`, then "
+    "`python app.py`, and press *Start* in this tab."
 )
+_RECORDED = " Below is the recording of a real run: its metrics, and its probe at every checkpoint."
 
 
 def finetune_tab(settings: AppSettings, blocks: gr.Blocks) -> None:
@@ -57,8 +59,9 @@ def finetune_tab(settings: AppSettings, blocks: gr.Blocks) -> None:
         _wire_form(form, settings)
         _wire_jobs(form, watch, settings, token)
     else:
-        gr.Markdown(_OFF, elem_id="ft-off")
-        with gr.Column(elem_id="ft-results"):
+        shipped = bool(recordings())
+        gr.Markdown(_OFF + _RECORDED * shipped, elem_id="ft-off")
+        with gr.Column(visible=shipped, elem_id="ft-results"):
             watch = build_watch(training=False)
     pairs = [block for block in blocks.blocks.values() if block.elem_id == "pair"]  # the Compare tab's list
     _wire_watch(watch, settings, (token, chosen, seen), pairs)
