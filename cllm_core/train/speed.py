@@ -29,9 +29,13 @@ if TYPE_CHECKING:
 
 
 def training_ratios(
-    loaded: "LoadedModel", *, block_size: int = 16, prompts: int = 16, max_new_tokens: int = 96
+    loaded: "LoadedModel", *, block_size: int = 8, prompts: int = 24, max_new_tokens: int = 64
 ) -> dict[str, dict[str, float]]:
-    """Measure both short cuts on a loaded model (which stays as it is), with generated notes as prompts."""
+    """Measure both short cuts on a loaded model (which stays as it is), with generated notes as prompts.
+
+    It takes about a minute with the bundled model on two cores. Collecting gains more in small blocks, whose passes
+    are narrow when blocks take turns, than in large ones.
+    """
     examples = get_task("json").load("dev", limit=prompts)
     asked = [loaded.encode(example.chat()).ids for example in examples]
     lm = make_trainable(copy.deepcopy(loaded.model), method="lora", rank=16, alpha=32, seed=0)
