@@ -202,6 +202,8 @@ class Loop:
             found += _measures(sums, batch)
         ar, consistency, right, cells, right_after_wrong, firsts = self._over_processes(found).tolist()
         ar_mean = ar / totals.answer_tokens
+        if self.config.objective == "target":
+            return {"loss": self.config.ar_weight * ar_mean, "ar_loss": ar_mean}
         consistency_mean = consistency / totals.cell_weight if totals.cell_weight else 0.0
         return {
             "loss": self.config.ar_weight * ar_mean + self.config.consistency_weight * consistency_mean,
@@ -252,11 +254,11 @@ class Loop:
         self.folder.add_metrics(metrics)
         self.accelerator.log({name: value for name, value in metrics.items() if name != "step"}, step=self.step)
         if self.step % self.config.log_every == 0 or self.step in (1, self.config.steps):
-            self.folder.say(
-                f"step {self.step}/{self.config.steps}  ar {metrics['ar_loss']:.3f}  "
-                f"consistency {metrics['consistency_loss']:.3f}  right after wrong {metrics['right_after_wrong']:.2f}  "
-                f"{metrics['seconds']:.2f} s a step"
-            )
+            parts = [f"step {self.step}/{self.config.steps}", f"ar {metrics['ar_loss']:.3f}"]
+            if "consistency_loss" in metrics:
+                parts.append(f"consistency {metrics['consistency_loss']:.3f}")
+                parts.append(f"right after wrong {metrics['right_after_wrong']:.2f}")
+            self.folder.say("  ".join([*parts, f"{metrics['seconds']:.2f} s a step"]))
 
 
 def learning_rate(config: TrainConfig, step: int) -> float:
