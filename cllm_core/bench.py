@@ -1,23 +1,28 @@
-"""Measures what the README claims: what recording costs, our loop against the library's, and a pass by its width.
+"""Measures what the README claims: what recording costs, our loop against the library's, a pass by its width, the
+block size that suits this machine, and what the short cuts of training are worth.
 
 Absolute times are noisy, so sides alternate within one run and the ratios are medians.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
 import torch
 
-from cllm_core.compare import open_run
+from cllm_core.compare import decode, open_run
 from cllm_core.decoders import DECODERS
 from cllm_core.encoding import EncodedPrompt
 from cllm_core.hf import LoadedModel
+from cllm_core.metrics import summarize
+from cllm_core.packed import is_packed
+from cllm_core.train.speed import training_ratios
 from cllm_core.types import BenchConfig, DecodeConfig
 
 WIDTHS = (1, 2, 4, 8, 16, 32, 64)
+BLOCK_SIZES = (2, 4, 8, 12, 16, 24, 32)
 PROMPT = "Explain in a few sentences how a bicycle stays upright."
 
 
@@ -33,29 +38,100 @@ class Race:
         return median(second / first for first, second in self.seconds)
 
 
+@dataclass(frozen=True)
+class PairUnderTest:
+    """A consistency model, the target that it was made from, and what to ask them."""
+
+    name: str
+    target: LoadedModel
+    cllm: LoadedModel
+    prompts: tuple[EncodedPrompt, ...]
+    config: DecodeConfig  # the window, draft and limits that suit the pair
+
+
 def bench(
-    loaded: LoadedModel, config: BenchConfig, report: Callable[[str], None] = lambda line: None
+    loaded: LoadedModel,
+    plain: LoadedModel,
+    config: BenchConfig,
+    pair: PairUnderTest | None = None,
+    report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure everything on one loaded model and return JSON-ready values."""
+    """Measure everything and return JSON-ready values.
+
+    `loaded` is the model as it decodes here, `plain` the same one with its weights as the library
+    lays them: the same object where that is how it decodes.
+    """
     prompt = loaded.encode(PROMPT)
-    decode = DecodeConfig(max_new_tokens=config.max_new_tokens)
+    settings = DecodeConfig(max_new_tokens=config.max_new_tokens)
     report("Pass time by width ...")
-    pass_ms = {str(width): pass_seconds(loaded, prompt, width, config.passes) * 1000 for width in WIDTHS}
+    plain_ms = _pass_curve(plain, prompt, config.passes)
+    pass_ms = _pass_curve(loaded, prompt, config.passes) if loaded is not plain else plain_ms
     report("Recorder against the bare loop ...")
-    recorder = recorder_race(loaded, prompt, decode, config.repeats)
+    recorder = recorder_race(loaded, prompt, settings, config.repeats)
     report("Autoregressive lane against the library's generate ...")
-    generate = generate_race(loaded, prompt, decode, config.repeats)
-    return {
+    generate = generate_race(loaded, prompt, settings, config.repeats)
+    result = {
         "model": loaded.info.name,
         "device": loaded.info.device_name,
         "dtype": loaded.info.dtype,
         "attention": loaded.info.attention,
+        "packed_weights": is_packed(loaded.model),
         "recorder_overhead": recorder.ratio - 1,
         "ar_vs_generate": generate.ratio,
         "pass_ms": pass_ms,
+        "plain_pass_ms": plain_ms,
         "tokens_per_pass_needed": {width: pass_ms[width] / pass_ms["1"] for width in pass_ms},
         "repeats": config.repeats,
     }
+    if pair is not None:
+        report(f"Block sizes with {pair.name} ...")
+        result |= block_size_race(pair, config.repeats)
+    if config.training:
+        report("Collecting and training, each against the plain way ...")
+        ratios = training_ratios(plain)
+        result |= {name: ratio["ratio"] for name, ratio in ratios.items()} | {"training": ratios}
+    return result
+
+
+def _pass_curve(loaded: LoadedModel, prompt: EncodedPrompt, passes: int) -> dict[str, float]:
+    return {str(width): pass_seconds(loaded, prompt, width, passes) * 1000 for width in WIDTHS}
+
+
+def block_size_race(pair: PairUnderTest, repeats: int) -> dict[str, Any]:
+    """Decode the pair's prompts by the CLLM at every block size, and by the target one token at a time, in turn.
+
+    Returns `block_sizes` (n -> tokens a pass, and speedup over the target: the median over the repeats) and
+    `best_block_size`, the fastest one. Both sides have the same limits; tokens that they gave and seconds that they
+    took, the prompt's pass included, are added up over the prompts.
+    """
+    target = replace(pair.config, decoder="autoregressive")
+    sizes = {size: replace(pair.config, decoder="jacobi", block_size=size) for size in BLOCK_SIZES}
+    _decode_all(pair.cllm, pair.prompts[:1], sizes[BLOCK_SIZES[-1]])  # warm up
+    speedups: dict[int, list[float]] = {size: [] for size in sizes}
+    per_pass: dict[int, float] = {}
+    for _ in range(repeats):
+        tokens, _passes, seconds = _decode_all(pair.target, pair.prompts, target)
+        for size, config in sizes.items():
+            found = _decode_all(pair.cllm, pair.prompts, config)
+            speedups[size].append((found[0] / found[2]) / (tokens / seconds))
+            per_pass[size] = found[0] / found[1]
+    measured = {size: {"tokens_per_pass": per_pass[size], "speedup": median(speedups[size])} for size in sizes}
+    best = max(measured, key=lambda size: measured[size]["speedup"])
+    return {
+        "pair": pair.name,
+        "block_sizes": {str(size): values for size, values in measured.items()},
+        "best_block_size": best,
+    }
+
+
+def _decode_all(loaded: LoadedModel, prompts: Sequence[EncodedPrompt], config: DecodeConfig) -> tuple[int, int, float]:
+    """Return (tokens, passes, seconds), each summed over the prompts."""
+    summaries = [summarize(decode(loaded, prompt, config)) for prompt in prompts]
+    return (
+        sum(summary.tokens for summary in summaries),
+        sum(summary.passes for summary in summaries),
+        sum(summary.seconds for summary in summaries),
+    )
 
 
 def pass_seconds(loaded: LoadedModel, prompt: EncodedPrompt, width: int, passes: int) -> float:
@@ -139,14 +215,25 @@ def _timed(way: Callable[[], tuple[int, ...]]) -> tuple[float, tuple[int, ...]]:
 
 def as_table(result: dict[str, Any]) -> str:
     """Return the measurements as a plain-text table."""
+    weights = "packed weights" if result["packed_weights"] else "plain weights"
     lines = [
-        f"{result['model']} on {result['device']}, {result['dtype']}, {result['attention']} attention",
+        f"{result['model']} on {result['device']}, {result['dtype']}, {result['attention']} attention, {weights}",
         "",
         f"recorder overhead           {result['recorder_overhead']:+8.1%}   (limit +3 %)",
         f"our autoregressive lane     {result['ar_vs_generate']:8.2f}x   the library's generate (at least 0.97)",
-        "",
-        "  n    pass, ms   tokens per pass to break even",
     ]
+    if "training" in result:
+        lines += [
+            f"collecting all blocks       {result['collect_vs_blockwise']:8.1f}x   block by block (at least 5)",
+            f"one packed forward          {result['packed_vs_three_forward']:8.1f}x   three forwards (at least 2)",
+        ]
+    lines += ["", "  n    pass, ms   plain, ms   tokens per pass to break even"]
     for width, milliseconds in result["pass_ms"].items():
-        lines.append(f"{width:>3}  {milliseconds:10.1f}   {result['tokens_per_pass_needed'][width]:10.2f}")
+        plain, needed = result["plain_pass_ms"][width], result["tokens_per_pass_needed"][width]
+        lines.append(f"{width:>3}  {milliseconds:10.1f}  {plain:10.1f}   {needed:10.2f}")
+    if "block_sizes" in result:
+        lines += ["", f"{result['pair']}, by block size: tokens per pass, speedup over its target"]
+        for size, values in result["block_sizes"].items():
+            mark = "   best here" if int(size) == result["best_block_size"] else ""
+            lines.append(f"{size:>3}  {values['tokens_per_pass']:10.2f}  {values['speedup']:9.2f}x{mark}")
     return "\n".join(lines)

@@ -28,6 +28,7 @@ from cllm_core.train.config import CollectConfig, EvaluateConfig, TrainConfig
 from cllm_core.types import BenchConfig, DecodeConfig
 
 if TYPE_CHECKING:
+    from cllm_core.bench import PairUnderTest
     from cllm_core.compare import LaneResult
     from cllm_core.pairs import ModelPair
     from cllm_core.tasks.base import Example
@@ -191,6 +192,9 @@ def _summary_table(summary: Mapping[str, Mapping[str, Any]]) -> str:
 
 def _bench_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", default="smollm2", help="smollm2, a model folder, or a hub id (default smollm2)")
+    parser.add_argument(
+        "--pair", help="the pair to try block sizes with; none: leave that out (default: the first that is bundled)"
+    )
     parser.add_argument("--json", type=Path, help="write the measurements to this file")
     _device_arguments(parser)
     add_arguments(parser, BenchConfig)
@@ -198,14 +202,34 @@ def _bench_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _bench(arguments: argparse.Namespace) -> None:
     from cllm_core import bench, models
+    from cllm_core.packed import is_packed
 
     config = from_namespace(BenchConfig, arguments)
     check_writable(arguments.json)
-    loaded = models.load(models.ModelSource.parse(arguments.model), **_loading(arguments))
-    result = bench.bench(loaded, config, lambda line: print(line, file=sys.stderr))
+    source = models.ModelSource.parse(arguments.model)
+    loaded = models.load(source, **_loading(arguments))
+    plain = models.load(source, packed=False, **_loading(arguments)) if is_packed(loaded.model) else loaded
+    pair = _pair_under_test(arguments)
+    result = bench.bench(loaded, plain, config, pair, lambda line: print(line, file=sys.stderr))
     if arguments.json:
         _write_json(arguments.json, result)
     print(bench.as_table(result))
+
+
+def _pair_under_test(arguments: argparse.Namespace) -> "PairUnderTest | None":
+    from cllm_core import models
+    from cllm_core.bench import PairUnderTest
+
+    if arguments.pair == "none":
+        return None
+    pair = models.find_pair(arguments.pair or next(iter(models.all_pairs())))
+    if pair.cllm is None:
+        if arguments.pair:
+            raise ConfigError(f"{pair.name} has no consistency model to try block sizes with.")
+        return None
+    target, cllm = (models.load(source, **_loading(arguments)) for source in (pair.base, pair.cllm))
+    prompts = tuple(target.encode(pair.wrap(example), chat=pair.chat) for example in pair.examples[:3])
+    return PairUnderTest(pair.name, target, cllm, prompts, DecodeConfig(**pair.decode))
 
 
 def _fetch_arguments(parser: argparse.ArgumentParser) -> None:

@@ -18,6 +18,7 @@ from transformers.utils import logging as library_logging
 from cllm_core.encoding import EncodedPrompt, encode, tokenizer_checksum
 from cllm_core.errors import ConfigError, UnsupportedModel
 from cllm_core.lm import Prediction
+from cllm_core.packed import pack_linears
 from cllm_core.pieces import piece_table
 from cllm_core.sampling import Sampler, describe_defaults, logits_processors
 from cllm_core.types import DecodeConfig, ModelInfo
@@ -155,8 +156,11 @@ def load_model(
     dtype: str = "auto",
     attention: str = "auto",
     local_only: bool = True,
+    packed: bool = False,
 ) -> LoadedModel:
     """Load a model of its own (never shared with another lane), with `adapter` merged into it if one is given.
+
+    `packed` lays its weights out for fast inference where that can be done (cllm_core.packed): no training then.
 
     Raises ConfigError for an impossible device or dtype, UnsupportedModel for a model whose cache cannot be rolled
     back; errors of the library (OSError, ValueError) pass through and are worded by cllm_core.models.
@@ -190,6 +194,8 @@ def load_model(
         tokenizer=tokenizer_checksum(tokenizer),
     )
     loaded = LoadedModel(model, tokenizer, info, tuple(notes))
+    if packed:
+        pack_linears(model)
     if getattr(config, "model_type", "") not in TESTED_FAMILIES:
         verify_rollback(loaded)
     return loaded

@@ -136,23 +136,25 @@ def load(
     device: str = "auto",
     dtype: str = "auto",
     attention: str = "auto",
+    packed: bool = True,
     progress: Progress = silent,
 ) -> "LoadedModel":
     """Return the model, loaded; the last few are kept, and one whose weights have changed is loaded anew.
 
     Fetches it first where it is not on this machine. `auto` is CUDA in bfloat16 where there is a GPU, else the CPU in
-    float32. Raises a ModelError, or ConfigError for a device, dtype or attention that cannot be used.
+    float32. `packed` lays the weights out for fast passes on a CPU; a model to be trained must not be. Raises a
+    ModelError, or ConfigError for a device, dtype or attention that cannot be used.
     """
     if attention not in ATTENTIONS:
         raise ConfigError(f"There is no attention {attention!r}: use {', '.join(ATTENTIONS)}.")
     files = locate(source, progress)
-    key = (files, device, dtype, attention)
+    key = (files, device, dtype, attention, packed)
     with _lock:
         if key not in _loaded:
             while len(_loaded) >= KEPT:  # before the next one needs the memory
                 _loaded.popitem(last=False)
             progress(0, 0, f"Loading {source.title}")
-            _loaded[key] = _load(files, device, dtype, attention)
+            _loaded[key] = _load(files, device, dtype, attention, packed)
         _loaded.move_to_end(key)
         return _loaded[key]
 
@@ -163,7 +165,7 @@ def unload() -> None:
         _loaded.clear()
 
 
-def _load(files: ModelFiles, device: str, dtype: str, attention: str) -> "LoadedModel":
+def _load(files: ModelFiles, device: str, dtype: str, attention: str, packed: bool) -> "LoadedModel":
     from cllm_core.hf import load_model
 
     try:
@@ -176,6 +178,7 @@ def _load(files: ModelFiles, device: str, dtype: str, attention: str) -> "Loaded
             device=device,
             dtype=dtype,
             attention=attention,
+            packed=packed,
         )
     except CllmError:
         raise

@@ -1,6 +1,5 @@
 """The Fine-tune tab without a browser: from the form to a job, limits, views of jobs, handlers. Nothing is trained."""
 
-import asyncio
 import json
 import time
 import zipfile
@@ -11,6 +10,7 @@ from typing import Any
 import gradio as gr
 import job_files
 import pytest
+from pages import built_in_a_loop
 
 from cllm_core.errors import CllmError, ConfigError, FormatError, ModelNotFound, TrainingError
 from cllm_core.options import option_field
@@ -480,12 +480,12 @@ def test_recordings_that_ship_can_be_read():
 
 
 def test_the_tab_has_no_form_where_training_is_off():
-    async def build() -> gr.Blocks:  # inside an event loop: outside of one, gradio makes some and leaves them open
+    def build() -> gr.Blocks:
         with gr.Blocks(analytics_enabled=False) as blocks:
             finetune.finetune_tab(replace(SPACE, training=False), blocks)
         return blocks
 
-    blocks = asyncio.run(build())
+    blocks = built_in_a_loop(build)
     shown = {block.elem_id for block in blocks.blocks.values() if block.elem_id}
     assert "ft-off" in shown
     assert "ft-start" not in shown

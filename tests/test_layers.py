@@ -26,7 +26,7 @@ LAYERS = {
 
 # Who may import a library that is heavy, or that ties code to one side of the program.
 LIBRARIES = {
-    "torch": ["cllm_core.hf", "cllm_core.sampling", "cllm_core.bench", "cllm_core.train"],
+    "torch": ["cllm_core.hf", "cllm_core.packed", "cllm_core.sampling", "cllm_core.bench", "cllm_core.train"],
     "transformers": ["cllm_core.hf", "cllm_core.sampling", "cllm_core.bundled", "cllm_core.hub", "cllm_core.train"],
     "peft": ["cllm_core.hf", "cllm_core.train"],
     "accelerate": ["cllm_core.train"],

@@ -1,6 +1,5 @@
 """What the app makes of the environment, of the form and of a browser that cannot be trusted; no model, no server."""
 
-import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 import gradio as gr
 import pytest
+from pages import built_in_a_loop
 
 import app
 from cllm_core.errors import ConfigError, ModelNotFound, PromptError
@@ -28,12 +28,7 @@ DEFAULTS = [option_field(DecodeConfig, name).default for name in OPTIONS]
 
 
 def built(settings: AppSettings) -> gr.Blocks:
-    """Build the page inside an event loop: outside of one, gradio makes some and leaves them open."""
-
-    async def build() -> gr.Blocks:
-        return build_ui(settings)
-
-    return asyncio.run(build())
+    return built_in_a_loop(lambda: build_ui(settings))
 
 
 def request(settings: AppSettings | None = None, **changes: Any) -> Any:
