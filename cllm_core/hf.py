@@ -216,11 +216,14 @@ def choose_device(device: str, dtype: str) -> tuple[str, str, list[str]]:
     if device == "auto":
         device = "cuda" if cuda else "cpu"
     try:
-        kind = torch.device(device).type
+        place = torch.device(device)
     except RuntimeError as error:
         raise ConfigError(f"There is no device {device!r}: use auto, cpu or cuda.") from error
+    kind = place.type
     if kind == "cuda" and not cuda:
         raise ConfigError("There is no CUDA GPU here: use --device cpu, or auto.")
+    if kind == "cuda" and (place.index or 0) >= torch.cuda.device_count():
+        raise ConfigError(f"There is no GPU {place.index} here: use cuda:0 to cuda:{torch.cuda.device_count() - 1}.")
     if dtype == "auto":
         dtype = "bfloat16" if kind == "cuda" else "float32"
     if dtype not in DTYPES:

@@ -16,6 +16,7 @@ from cllm_core.types import FINISHES, DecodeConfig, ModelInfo, Step, Trajectory
 SCHEMA = "cllm-trajectory"
 RUN_SCHEMA = "cllm-run"
 VERSION = 1  # of both schemas
+_SHORTEST = 1e-12  # seconds; by shorter ones, rates overflow
 _LARGEST = 1e12  # of seconds and probabilities: with larger ones, sums and milliseconds overflow
 
 
@@ -216,7 +217,7 @@ def _build(data: Mapping[str, Any]) -> Trajectory:
         steps=tuple(_step(step) for step in data["steps"]),
         ids=_ids(data["ids"]),
         finish=data["finish"],
-        seconds=_number(data["seconds"], "seconds"),
+        seconds=_seconds(data["seconds"]),
         pieces={int(token): piece_from_json(piece) for token, piece in data["pieces"].items()},
         special=frozenset(_ids(data["special"])),
         eos_ids=frozenset(_ids(data["eos_ids"])),
@@ -235,7 +236,7 @@ def _step(data: Mapping[str, Any]) -> Step:
         draft=_ids(data["draft"]),
         state=_ids(data["state"]),
         fixed=_count(data["fixed"], "fixed"),
-        seconds=_number(data["seconds"], "seconds"),
+        seconds=_seconds(data["seconds"]),
         probabilities=tuple(_number(p, "probability") for p in data["probabilities"]),
         top=tuple(tuple((_count(token, "id"), _number(p, "probability")) for token, p in row) for row in data["top"]),
     )
@@ -255,6 +256,13 @@ def _number(value: Any, name: str) -> float:
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= _LARGEST:
         raise ValueError(f"{name} {reprlib.repr(value)} is not a number from 0 to {_LARGEST:g}")
     return float(value)
+
+
+def _seconds(value: Any) -> float:
+    seconds = _number(value, "seconds")
+    if 0 < seconds < _SHORTEST:
+        raise ValueError(f"seconds {seconds!r} is no time that a clock measures")
+    return seconds
 
 
 def _text(value: Any, name: str) -> str:

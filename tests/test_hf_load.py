@@ -208,10 +208,13 @@ def test_an_impossible_device_or_precision_is_refused_in_a_sentence(device, dtyp
 @pytest.mark.parametrize("cuda", [True, False])
 def test_devices_and_precisions_are_chosen_by_what_is_there(monkeypatch, cuda):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2 if cuda else 0)
     assert hf.choose_device("auto", "auto")[:2] == (("cuda", "bfloat16") if cuda else ("cpu", "float32"))
     assert hf.choose_device("cpu", "auto") == ("cpu", "float32", [])
     if cuda:
-        assert hf.choose_device("cuda:0", "float16") == ("cuda:0", "float16", [])
+        assert hf.choose_device("cuda:1", "float16") == ("cuda:1", "float16", [])
+        with pytest.raises(ConfigError, match="There is no GPU 9 here: use cuda:0 to cuda:1"):
+            hf.choose_device("cuda:9", "auto")
     else:
         with pytest.raises(ConfigError, match="There is no CUDA GPU here"):
             hf.choose_device("cuda", "auto")

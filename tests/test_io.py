@@ -245,6 +245,14 @@ def test_a_number_beyond_floats_is_refused():
         io.loads(text)
 
 
+@pytest.mark.parametrize("seconds", ["1e-320", "5e-324", "9e-13"])
+def test_a_time_that_no_clock_measures_is_refused(seconds):
+    """Tokens a second overflowed to infinity, which no JSON can hold."""
+    text = io.dumps(full()).replace('"seconds":1.0', f'"seconds":{seconds}')
+    with pytest.raises(FormatError, match="is no time that a clock measures"):
+        io.loads(text)
+
+
 @many
 @given(st.data())
 def test_a_file_cut_short_or_with_a_byte_changed_never_ends_in_a_traceback(data):

@@ -178,12 +178,25 @@ def test_a_pair_brings_its_description_its_examples_and_the_settings_that_suit_i
         ModelSource("bundled", "smollm2"),
         description="About it.",
         examples=("new",),
-        decode={"block_size": 4},
+        decode={"block_size": 4, "seed": 7},
     )
-    updates = pair_updates(pair)
+    updates = pair_updates(pair, AppSettings())
     assert updates[0].raw_samples == [["new"]]
     assert updates[1] == "About it."
-    assert updates[-len(OPTIONS) :] == [4, *[gr.skip()] * (len(OPTIONS) - 1)]
+    options = dict(zip(OPTIONS, updates[-len(OPTIONS) :], strict=True))
+    assert (options["block_size"], options["seed"]) == (4, 7)
+    assert options["temperature"] == options["top_k"] == gr.skip()
+
+
+def test_a_former_pairs_settings_do_not_stay():
+    """After the pair that likes a sliding window, one without a liking ran with it."""
+    settings = AppSettings(max_new_tokens=64)
+    liked = {name for pair in settings.pairs().values() for name in pair.decode}
+    assert "window" in liked
+    options = dict(zip(OPTIONS, pair_updates(PAIRS["smollm2"], settings)[-len(OPTIONS) :], strict=True))
+    for name in liked:
+        default = option_field(DecodeConfig, name).default
+        assert options[name] == (min(default, 64) if name == "max_new_tokens" else default)
 
 
 def test_a_suggested_prompt_may_replace_any_pairs_example_and_nothing_else():

@@ -140,7 +140,7 @@ def _wire_form(form: Form, settings: AppSettings) -> None:
 
     def choose(name: str) -> list[Any]:
         pair = None if name == OWN_MODELS else settings.pair(name)
-        return [suggested_prompt(pair, settings), *pair_updates(pair)]
+        return [suggested_prompt(pair, settings), *pair_updates(pair, settings)]
 
     chosen = form.pair.input(choose, form.pair, [suggestion, *form.pair_outputs], **_QUIET)
     chosen.then(None, [form.prompt, suggestion], form.prompt, js=_SUGGEST)

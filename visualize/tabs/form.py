@@ -6,6 +6,7 @@ from typing import Any
 
 import gradio as gr
 
+from cllm_core.options import option_field
 from cllm_core.pairs import ModelPair
 from cllm_core.tasks.prompts import MAX_CHARS
 from cllm_core.types import DecodeConfig
@@ -107,8 +108,12 @@ def _option(name: str, settings: AppSettings, suited: Mapping[str, Any], **layou
     return control(DecodeConfig, name, value=suited.get(name), maximum=most, **layout)
 
 
-def pair_updates(pair: ModelPair | None) -> list[Any]:
-    """Return the updates of `pair_outputs` for a pair, None for the visitor's own models."""
+def pair_updates(pair: ModelPair | None, settings: AppSettings) -> list[Any]:
+    """Return the updates of `pair_outputs` for a pair, None for the visitor's own models.
+
+    A setting that any pair on offer has a liking for goes to this one's value, or back to its default, so that no
+    former pair's stays; the others stay as the visitor left them.
+    """
     if pair is None:
         return [gr.skip(), _OWN, gr.update(visible=True), gr.update(visible=True), *[gr.skip()] * len(OPTIONS)]
     return [
@@ -116,5 +121,12 @@ def pair_updates(pair: ModelPair | None) -> list[Any]:
         pair.description,
         gr.update(visible=False),
         gr.update(visible=pair.cllm is not None),
-        *(pair.decode[name] if name in pair.decode else gr.skip() for name in OPTIONS),
+        *(_suited(name, pair, settings) for name in OPTIONS),
     ]
+
+
+def _suited(name: str, pair: ModelPair, settings: AppSettings) -> Any:
+    if not any(name in other.decode for other in (pair, *settings.pairs().values())):
+        return gr.skip()
+    value = pair.decode.get(name, option_field(DecodeConfig, name).default)
+    return min(value, settings.max_new_tokens) if name == "max_new_tokens" else value

@@ -109,7 +109,7 @@ def restored(shared: Shared, settings: AppSettings, form: Form) -> tuple[dict[An
     updates: dict[Any, Any] = {}
     if pair is not None:
         updates = {form.pair: gr.Dropdown(choices=pair_choices(settings), value=pair.name)}
-        updates |= dict(zip(form.pair_outputs, pair_updates(pair)))
+        updates |= dict(zip(form.pair_outputs, pair_updates(pair, settings)))
     else:
         notes.append("Its models are not on offer here: choose some from the list.")
     config = shared.config
