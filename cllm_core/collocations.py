@@ -11,10 +11,11 @@ from typing import TypeVar
 
 from cllm_core.annotate import arrivals
 from cllm_core.types import Trajectory
-from cllm_core.words import PlacedWord, joined, placed_sentences
+from cllm_core.words import MARK, PlacedWord, joined, placed_sentences
 
 Runs = tuple[tuple[str, ...], ...]
 GAP = "…"
+_FARTHEST = 16  # items that a gap can hold, marks included
 T = TypeVar("T")
 
 
@@ -51,7 +52,7 @@ class CollocationTable:
     """The collocations of a corpus, strongest first, and what they were found with."""
 
     collocations: tuple[Collocation, ...] = ()
-    max_gap: int = 4  # most words (or numbers and marks) in a gap
+    max_gap: int = 4  # most words and numbers in a gap
     corpus: str = ""  # what it was, in a few words
     outputs: int = 0
     words: int = 0
@@ -112,7 +113,7 @@ def _matches(
 def match_runs(keys: Sequence[str | None], start: int, runs: Runs, max_gap: int) -> list[int] | None:
     """Return the indexes of the runs' words, the first at `start`; None if they are not there.
 
-    Between two runs lie 1 to `max_gap` other items; the nearest place counts.
+    Between two runs lies a gap (`after_gap`); the nearest place counts.
     """
     places: list[int] = []
     candidates: Iterable[int] = (start,)
@@ -121,8 +122,22 @@ def match_runs(keys: Sequence[str | None], start: int, runs: Runs, max_gap: int)
         if place is None:
             return None
         places += range(place, place + len(run))
-        candidates = range(places[-1] + 2, places[-1] + max_gap + 2)
+        candidates = after_gap(keys, places[-1], max_gap)
     return places
+
+
+def after_gap(keys: Sequence[str | None], last: int, max_gap: int) -> Iterator[int]:
+    """Yield the indexes that a gap after index `last` can lead to, nearest first.
+
+    A gap holds at least one item and at most `max_gap` words and numbers; marks take no room in it.
+    """
+    room = max_gap
+    for at in range(last + 1, min(len(keys), last + _FARTHEST + 2)):
+        if at > last + 1:
+            yield at
+        room -= keys[at] != MARK
+        if room < 0:
+            return
 
 
 def cut(words: Sequence[T], runs: Runs) -> list[Sequence[T]]:

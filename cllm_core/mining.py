@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
-from cllm_core.collocations import Collocation, CollocationTable, Runs, cut, label, match_runs
+from cllm_core.collocations import Collocation, CollocationTable, Runs, after_gap, cut, label, match_runs
 from cllm_core.options import option, validate
-from cllm_core.words import Word, sentences
+from cllm_core.words import MARK, Word, sentences
 
-Keys = Sequence[str | None]  # the words of a sentence, None for what is no word
+Keys = Sequence[str | None]  # the words of a sentence; None for a number, MARK for a mark
 Unit = tuple[str, ...]  # one word, or words that were found to belong together
 
 _ROUNDS = 2  # neighbours become units, twice over: up to four words
@@ -37,7 +37,9 @@ class MiningConfig:
     min_pmi: float = option(
         1.0, "Least pointwise mutual information, in bits (1: twice as often as chance).", minimum=0.0, maximum=40.0
     )
-    max_gap: int = option(4, "Most words in a gap.", minimum=1, maximum=10, step=1)
+    max_gap: int = option(
+        4, "Most words and numbers in a gap; brackets, commas and quotes take no room.", minimum=1, maximum=10, step=1
+    )
     limit: int = option(400, "Keep at most so many, the strongest.", minimum=1, maximum=10_000, step=1)
 
     def __post_init__(self) -> None:
@@ -75,7 +77,7 @@ def mine(outputs: Iterable[str], config: MiningConfig | None = None, corpus: str
         max_gap=config.max_gap,
         corpus=corpus,
         outputs=len(distinct),
-        words=sum(key is not None for line in lines for key in line),
+        words=sum(bool(key) for line in lines for key in line),
     )
 
 
@@ -94,7 +96,7 @@ def _runs(lines: Sequence[Keys], letters: Set[str], config: MiningConfig) -> lis
     from nltk.collocations import BigramCollocationFinder  # takes more than a second
     from nltk.metrics import BigramAssocMeasures
 
-    units: list[list[Unit | None]] = [[None if key is None else (key,) for key in line] for line in lines]
+    units: list[list[Unit | None]] = [[(key,) if key else None for key in line] for line in lines]
     found: list[_Scored] = []
     for _ in range(_ROUNDS):
         finder = BigramCollocationFinder.from_words(unit for line in units for unit in (*line, None))
@@ -126,7 +128,7 @@ def _merged(line: Sequence[Unit | None], pairs: Set[tuple[Unit, Unit]]) -> list[
 
 
 def _gapped(lines: Sequence[Keys], letters: Set[str], config: MiningConfig) -> list[_Scored]:
-    """Return pairs of words of letters with 1 to max_gap items between them, each grown to the words beside it.
+    """Return pairs of words of letters with a gap between them, each grown to the words beside it.
 
     An event is a window: it starts with the first word or not, and the second follows in it, after a gap, or not.
     """
@@ -138,7 +140,9 @@ def _gapped(lines: Sequence[Keys], letters: Set[str], config: MiningConfig) -> l
     total = 0
     for line in lines:
         for at, first in enumerate(line):
-            window = {key for key in line[at + 2 : at + config.max_gap + 2] if key is not None and key in letters}
+            if first == MARK:
+                continue
+            window = {key for place in after_gap(line, at, config.max_gap) if (key := line[place]) and key in letters}
             total += 1
             follows.update(window)
             if first is not None and first in letters:
@@ -185,7 +189,7 @@ def _beside(lines: Sequence[Keys], wanted: Set[Runs], max_gap: int) -> dict[Runs
         for index, run in enumerate(cut(places, runs)):
             for side, at in enumerate((run[0] - 1, run[-1] + 1)):
                 key = line[at] if 0 <= at < len(line) else None
-                if key is not None and not {at - 1, at, at + 1} - {run[0], run[-1]} & set(places):
+                if key and not {at - 1, at, at + 1} - {run[0], run[-1]} & set(places):
                     sides[runs][index, side, key] += 1
     return {runs: (counts[runs], sides[runs]) for runs in wanted}
 
@@ -233,7 +237,8 @@ def _uses(
         found[runs].outputs.add(outputs_of[number])
         found[runs].spellings[label(cut([words[place] for place in places], runs))] += 1
         between = sorted({*range(places[0], places[-1])}.difference(places))
-        found[runs].gaps[tuple(words[place].casefold() for place in between)] += 1
+        held = tuple(words[place].casefold() for place in between if lines[number][place] != MARK)
+        found[runs].gaps[held] += 1
     return found
 
 

@@ -40,13 +40,15 @@ _ITEM = regex.compile(
     regex.VERBOSE | regex.V1,
 )
 _MEMBERS = {"letter", "word", "operator"}
+MARK = ""  # the key of a mark
 
 
 @dataclass(frozen=True)
 class Word:
-    """One item of a sentence. `key` is what counts as the same word (case folded); None where it is no word.
+    """One item of a sentence. `key` is what counts as the same word (case folded).
 
-    Numbers, brackets, commas and quotes are no words: they only take up room between two words.
+    A number is no word (None), but takes up room between two. Brackets, commas, colons and quotes are marks (MARK):
+    they part neighbours and take no room, or the punctuation of code and JSON would fill every gap.
     """
 
     text: str
@@ -64,7 +66,7 @@ def sentences(text: str) -> list[list[Word]]:
         if kind == "end":
             found.append([])
             continue
-        key = match[0].casefold() if kind in _MEMBERS else None
+        key = match[0].casefold() if kind in _MEMBERS else MARK if kind == "mark" else None
         found[-1].append(Word(match[0], key, match.start(), match.end(), kind in ("letter", "word")))
     return [sentence for sentence in found if sentence]
 

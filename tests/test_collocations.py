@@ -128,6 +128,25 @@ def test_a_gap_holds_one_to_max_gap_words(between: int, found: int) -> None:
     assert len(occurrences(run_of(pieces, [1] * len(pieces)), TABLE)) == found
 
 
+@pytest.mark.parametrize(("between", "found"), [(1, 1), (16, 1), (17, 0)])
+def test_marks_take_no_room_in_a_gap_up_to_a_limit(between: int, found: int) -> None:
+    """The quotes and colons of JSON filled every gap, so that hardly a collocation was found there."""
+    pieces = [b"SELECT", *[b"("] * between, b" FROM"]
+    assert len(occurrences(run_of(pieces, [1] * len(pieces)), TABLE)) == found
+
+
+def test_the_keys_of_json_are_found_around_values_of_any_kind() -> None:
+    names, cities = ("Ann Lee", "Bo", "Cy von Ey", "Di"), ("Rome", "Kyiv", "Lima", "New York", "Bern")
+    people = [(name, age, city) for age, name in enumerate(names, 30) for city in cities]
+    outputs = [f'{{"name": "{name}", "age": {age}, "city": "{city}"}}' for name, age, city in people]
+    table = mine(outputs, MiningConfig(min_pmi=0.0))
+    assert (("age",), ("city",)) in {each.runs for each in table.collocations}
+    found = occurrences(run_of([b'{"age', b'": ', b"41", b', "city', b'": "Oslo"}'], [1, 2, 3, 1, 2]), table)
+    assert [(each.text, each.together) for each in found if each.collocation.runs == (("age",), ("city",))] == [
+        ("age … city", 1)
+    ]
+
+
 def test_shares_add_up_over_runs_lane_by_lane() -> None:
     together, apart = run_of(SQL, [1] * 7), run_of(SQL, APART)
     lanes = measure([{"base_jacobi": apart, "cllm_jacobi": together}, {"base_jacobi": apart}], TABLE)
