@@ -83,6 +83,17 @@ def test_a_run_leaves_config_metrics_log_card_checkpoints_and_a_small_adapter(tm
     assert named == "model"  # never a path
 
 
+def test_the_card_of_a_run_that_goes_on_from_an_adapter_names_that_adapters_rank(tmp_path, where):
+    first = training_rows.train_config(tmp_path / "first", where, steps=1, rank=2)
+    train(first)
+    more = training_rows.train_config(
+        tmp_path / "more", where, steps=1, rank=8, adapter=str(tmp_path / "first/adapter")
+    )
+    _, said = train(more)
+    assert "LoRA, rank 2" in (tmp_path / "more/card.md").read_text()
+    assert any("rank of the adapter that it starts from, 2" in line for line in said)
+
+
 def test_the_saved_adapter_is_the_trained_model(tmp_path, where):
     config = training_rows.train_config(tmp_path / "run", where)
     train(config)

@@ -58,6 +58,11 @@ def causal_lm(model: Any) -> Any:
     return model.get_base_model() if isinstance(model, PeftModel) else model
 
 
+def adapter_rank(model: Any) -> int | None:
+    """Return the LoRA rank of what is trained; None where that is every weight."""
+    return int(model.peft_config["default"].r) if isinstance(model, PeftModel) else None
+
+
 def save_adapter(model: Any, folder: Path, *, base: str) -> int:
     """Write the adapter in bfloat16 with its config, which names the base model; return its size in bytes.
 

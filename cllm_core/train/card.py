@@ -19,9 +19,16 @@ CARD = "card.md"  # the last file of a finished run
 
 
 def write_card(
-    folder: RunFolder, config: TrainConfig, info: ModelInfo, rows: Sequence[Row], *, tokens: int, seconds: float
+    folder: RunFolder,
+    config: TrainConfig,
+    info: ModelInfo,
+    rows: Sequence[Row],
+    *,
+    rank: int | None,
+    tokens: int,
+    seconds: float,
 ) -> None:
-    """Write card.md into the run's folder."""
+    """Write card.md into the run's folder; `rank` is the adapter's, None where every weight was trained."""
     where = info.device_name or info.device
     lines = [
         f"# {folder.path.name}",
@@ -29,7 +36,7 @@ def write_card(
         f"{'A consistency model' if config.objective == 'consistency' else 'A target model'} made from "
         f"{info.name} ({info.parameters / 1e6:.0f}M weights, revision {info.revision or 'unknown'}).",
         "",
-        f"- Trained: {'LoRA, rank ' + str(config.rank) if config.method == 'lora' else 'every weight'}",
+        f"- Trained: {f'LoRA, rank {rank}' if rank else 'every weight'}",
         f"- Data: {len(rows):,} rows; {_data(config)}",
         f"- Steps: {config.steps}, {tokens:,} tokens fed (noisy copies included)",
         f"- Time: {seconds / 3600:.2f} hours of steps, on {where} ({platform.machine()})",

@@ -12,7 +12,7 @@ from accelerate.state import AcceleratorState
 
 from cllm_core import models
 from cllm_core.errors import ConfigError, TrainingError
-from cllm_core.train.adapter import causal_lm, make_trainable, save_adapter, save_model
+from cllm_core.train.adapter import adapter_rank, causal_lm, make_trainable, save_adapter, save_model
 from cllm_core.train.card import CARD, write_card
 from cllm_core.train.config import TrainConfig
 from cllm_core.train.cost import estimate
@@ -78,6 +78,9 @@ def train(
         start=start_adapter(config.adapter),
     )
     lm = causal_lm(model)
+    rank = adapter_rank(model)
+    if rank not in (None, config.rank):
+        folder.say(f"The run goes on with the rank of the adapter that it starts from, {rank}.")
     check_packing(lm, loaded.info.name)
     if config.gradient_checkpointing:
         lm.activation_checkpointing_enable()
@@ -116,7 +119,9 @@ def _drive(loop: Loop, model: Any, loaded: "LoadedModel", stop: Stop, watch: Wat
         folder.say(f"Stopped after step {loop.step} of {config.steps}: the same command goes on from there.")
     elif folder.writes:
         _save_result(config, folder, model, loaded)
-        write_card(folder, config, loaded.info, loop.rows, tokens=loop.tokens, seconds=loop.seconds)
+        write_card(
+            folder, config, loaded.info, loop.rows, rank=adapter_rank(model), tokens=loop.tokens, seconds=loop.seconds
+        )
     if config.tracker != "none":
         accelerator.end_training()
     return RunResult(folder.path, loop.step, finished)
