@@ -56,6 +56,17 @@ def test_every_lane_is_measured_and_written_as_json(pair, tmp_path):
     assert said[-1].startswith("| lane | tokens per pass | speedup |")
 
 
+def test_a_race_runs_two_lanes_and_claims_no_equality_that_it_did_not_check(pair, tmp_path):
+    lanes = evaluate_command(settings(tmp_path, lanes="race"), lambda line: None)["lanes"]
+    assert list(lanes) == ["base_ar", "cllm_jacobi"]
+    everything = evaluate_command(settings(tmp_path), lambda line: None)["lanes"]
+    for key, row in lanes.items():
+        assert [row[name] for name in ("tokens", "passes", "agreement")] == [
+            everything[key][name] for name in ("tokens", "passes", "agreement")
+        ]
+    assert lanes["cllm_jacobi"]["equals_ar"] is None
+
+
 def test_settings_override_what_suits_the_pair(pair, tmp_path):
     decode = decode_config(settings(tmp_path, block_size=7, window="block", seed=4), pair, get_task("prompts"))
     assert (decode.block_size, decode.window, decode.seed, decode.max_new_tokens) == (7, "block", 4, 12)

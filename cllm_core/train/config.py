@@ -137,6 +137,12 @@ class EvaluateConfig:
     split: str = option("", "Split, never one trained on (empty: dev or test, whichever the task has).")
     data: str = option("", "Folder or file with the task's data; empty: its public home.")
     limit: int = option(200, "Prompts to use, drawn by the seed (0: all).", minimum=0)
+    lanes: str = option(
+        "all",
+        "all: both models, one token at a time and by Jacobi; race: the target one at a time and the CLLM by Jacobi "
+        "only, in a third of the time, without comparing the CLLM's ids with its own.",
+        choices=("all", "race"),
+    )
     json: str = option("", "File to write the measures to.")
     block_size: int = option(0, "Positions decoded together (0: what suits the pair).", minimum=0, maximum=256)
     window: str = option("auto", "auto: what suits the pair.", choices=("auto", *WINDOWS))

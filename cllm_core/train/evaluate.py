@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cllm_core.hf import LoadedModel
 
 HELD_OUT = ("test", "dev", "unseen")
+RACE = ("base_ar", "cllm_jacobi")
 Report = Callable[[str], None]
 
 
@@ -49,7 +50,8 @@ def evaluate_command(config: EvaluateConfig, report: Report = print) -> dict[str
         for side, source in sides.items()
     }
     decode = decode_config(config, pair, task)
-    measures = evaluate(loaded, task, examples, decode, chat=pair.chat, wrap=pair.wrap, report=report)
+    race = config.lanes == "race"
+    measures = evaluate(loaded, task, examples, decode, chat=pair.chat, wrap=pair.wrap, race=race, report=report)
     result = {"pair": pair.name, "task": task.name, "split": config.split or first_held_out(task), **measures}
     if config.json:
         text = json.dumps(result, ensure_ascii=False, allow_nan=False, indent=1)
@@ -104,11 +106,13 @@ def evaluate(
     *,
     chat: bool = True,
     wrap: Callable[[str], str] = lambda prompt: prompt,
+    race: bool = False,
     report: Report = lambda line: None,
     each: Callable[[Measured], None] = lambda measured: None,
 ) -> dict[str, Any]:
     """Run every prompt through every lane (`base` and, where given, `cllm`) and return the JSON-ready measures.
 
+    With `race` only the target's autoregressive lane and the CLLM's Jacobi lane are run, neither compared with another.
     `each` is given every prompt as soon as it is measured, with its trajectories, which are in no file.
     """
 
@@ -118,7 +122,8 @@ def evaluate(
     warm_up(loaded, wrap(examples[0].prompt), config, chat=chat)
     measured = []
     for number, example in enumerate(examples, 1):
-        measured.append(judge(task, example, compare(loaded, asked(example), config, chat=chat, lanes=tuple(LANES))))
+        lanes = compare(loaded, asked(example), config, chat=chat, lanes=RACE if race else tuple(LANES), check=not race)
+        measured.append(judge(task, example, lanes))
         each(measured[-1])
         if number % 10 == 0 or number == len(examples):
             report(f"{number}/{len(examples)} prompts")
