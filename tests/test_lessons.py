@@ -9,16 +9,23 @@ import pytest
 import worked_example
 
 from cllm_core import io
-from cllm_core.collocations import CollocationTable
+from cllm_core.collocation_files import load_table
+from cllm_core.collocations import Collocation, CollocationTable
 from cllm_core.errors import FormatError
+from cllm_core.metrics import summarize
+from cllm_core.pairs import assets_folder, find_pair
 from visualize.learn_page import learn_page
-from visualize.lesson_facts import agreement, found_facts, lane_facts, read_recording
+from visualize.lesson_facts import Recording, agreement, found_facts, lane_facts, read_recording
 from visualize.lesson_rules import RULES, Lane
-from visualize.lessons import TEXTS, LearnProps, build_lesson, find_cells, learn_props
+from visualize.lessons import RECORDINGS, TEXTS, LearnProps, Step, build_lesson, find_cells, learn_props
 from visualize.page import payload_json
+from visualize.view import player_props
 
 LANE = Lane(worked_example.trajectory(), CollocationTable())
 PHRASES = Lane(phrase_runs.lanes()["cllm_jacobi"], phrase_runs.TABLE)
+PHRASES_APART = Lane(phrase_runs.lanes()["base_jacobi"], phrase_runs.TABLE)
+NOTES = read_recording(RECORDINGS / "notes.json")
+LATER = ("4-fast-forwarded", "5-stationary", "6-collocations")
 LESSON = {"title": "T", "recording": "run.json", "lanes": ["base_jacobi"], "steps": [{"say": ["x"], "pass": 1}]}
 
 
@@ -35,6 +42,8 @@ def props() -> LearnProps:
     [
         ("fast_forwarded", [(2, 2), (3, 4), (3, 5)]),
         ("stationary", [(1, 2), (2, 4)]),
+        ("every_stationary", [(1, 2), (2, 4)]),
+        ("waiting", []),
         ("transient", [(1, 5)]),
         ("next", [(1, 0), (2, 1), (3, 2), (4, 4)]),
         ("fixed", [(1, 0), (2, 1), (3, 2), (3, 3), (4, 4), (4, 5)]),
@@ -48,9 +57,8 @@ def test_a_rule_finds_its_cells_in_the_worked_example(rule: str, cells: list[tup
 
 def test_collocations_are_found_where_their_tokens_arrive() -> None:
     assert RULES["together"](PHRASES) == [(1, 0), (1, 2), (2, 4), (2, 5)]
-    apart = Lane(phrase_runs.lanes()["base_jacobi"], phrase_runs.TABLE)
-    assert RULES["together"](apart) == []
-    assert RULES["collocation"](apart) == [(1, 0), (3, 2), (5, 4), (6, 5)]
+    assert RULES["together"](PHRASES_APART) == []
+    assert RULES["collocation"](PHRASES_APART) == [(1, 0), (3, 2), (5, 4), (6, 5)]
 
 
 def test_cells_are_found_in_one_pass_the_first_the_named_or_a_later_one() -> None:
@@ -58,6 +66,8 @@ def test_cells_are_found_in_one_pass_the_first_the_named_or_a_later_one() -> Non
     assert find_cells({"rule": "fast_forwarded", "skip": 1}, LANE) == [(3, 4), (3, 5)]
     assert find_cells({"rule": "fast_forwarded", "after": 2}, LANE) == [(3, 4), (3, 5)]
     assert find_cells({"rule": "fixed", "pass": 4}, LANE) == [(4, 4), (4, 5)]
+    assert find_cells({"rule": "fast_forwarded", "most": True}, LANE) == [(3, 4), (3, 5)]
+    assert find_cells({"rule": "fixed", "most": True, "skip": 3}, LANE) == [(4, 4), (4, 5)]
     with pytest.raises(ValueError, match="no cell that is fast_forwarded"):
         find_cells({"rule": "fast_forwarded", "skip": 2}, LANE)
 
@@ -80,7 +90,12 @@ def test_what_was_found_can_be_named() -> None:
     assert facts == {
         "pass": 2, "pass_before": 1, "position": 2, "position_before": 1, "count": 1, "token": "“C”", "final": "“C”",
         "fed_before": "“x”", "final_before": "“B”", "correct_before": 1, "correct_after": 3, "gained": 2,
+        "reached": 2, "lost": 2, "passes": "pass 2", "words": "",
     }  # fmt: skip
+    assert found_facts(LANE, [(1, 5)])["lost"] == 2
+    assert found_facts(LANE, [(1, 2)])["reached"] == 2
+    scattered = found_facts(PHRASES_APART, RULES["collocation"](PHRASES_APART)[:2])
+    assert (scattered["passes"], scattered["words"]) == ("passes 1 and 3", "SELECT … FROM")
 
 
 def test_a_fast_forwarded_token_was_fed_a_wrong_guess(props: LearnProps) -> None:
@@ -94,8 +109,8 @@ def test_a_fast_forwarded_token_was_fed_a_wrong_guess(props: LearnProps) -> None
 # --- the lessons that ship
 
 
-def test_there_are_six_lessons_a_game_and_four_questions(props: LearnProps) -> None:
-    assert [len(props[part]) for part in ("lessons", "rounds", "questions")] == [6, 2, 4]  # type: ignore[literal-required]
+def test_there_are_six_lessons_a_game_and_five_questions(props: LearnProps) -> None:
+    assert [len(props[part]) for part in ("lessons", "rounds", "questions")] == [6, 3, 5]  # type: ignore[literal-required]
     assert all(any("ask" in step for step in lesson["steps"]) for lesson in props["lessons"])
     assert all("show" in question for question in props["questions"])
 
@@ -120,6 +135,131 @@ def test_no_number_is_left_open_and_a_step_is_short(props: LearnProps) -> None:
             texts = [*step["say"], *([step["ask"]["text"], step["ask"]["right"]] if "ask" in step else [])]
             assert not any(sign in text for text in texts for sign in "{}")
             assert sum(len(text.split()) for text in texts) <= 110
+
+
+def built(name: str, recording: Recording) -> list[Step]:
+    data = json.loads((TEXTS / f"{name}.json").read_text(encoding="utf-8"))
+    return build_lesson(data, {data["recording"]: recording})["steps"]
+
+
+def right(lane: Lane, t: int, position: int) -> bool:
+    return lane.token(t, position) == lane.trajectory.ids[position]
+
+
+def later(lane: Lane, t: int, position: int) -> list[bool]:
+    """Whether the position is right in each pass after t that still predicts it."""
+    steps = enumerate(lane.trajectory.steps, 1)
+    return [right(lane, each, position) for each, step in steps if each > t and step.start <= position]
+
+
+def is_fast_forwarded(lane: Lane, t: int, position: int) -> bool:
+    return lane.annotation.correct[t - 1] < position < lane.annotation.correct[t]
+
+
+def is_early(lane: Lane, t: int, position: int) -> bool:
+    return right(lane, t, position) and position > lane.annotation.correct[t]
+
+
+def is_stationary(lane: Lane, t: int, position: int) -> bool:
+    return is_early(lane, t, position) and all(later(lane, t, position))
+
+
+def arrives(lane: Lane, t: int, position: int) -> bool:
+    """Whether a token is right from pass t on, and was not in the pass before."""
+    before = t > 1 and lane.trajectory.steps[t - 2].start + len(lane.trajectory.steps[t - 2].state) > position
+    return right(lane, t, position) and all(later(lane, t, position)) and not (before and right(lane, t - 1, position))
+
+
+def was_fed_a_wrong_guess(lane: Lane, t: int, position: int) -> bool:
+    wrong = lane.fed(t, position - 1) != lane.trajectory.ids[position - 1]
+    return wrong and is_fast_forwarded(lane, t, position)
+
+
+def is_transient(lane: Lane, t: int, position: int) -> bool:
+    return is_early(lane, t, position) and not all(later(lane, t, position))
+
+
+SAID = {
+    "*fast-forwarded*": was_fed_a_wrong_guess,
+    "It is right, although": is_stationary,
+    "*stationary*": is_stationary,
+    "*transient*": is_transient,
+}
+ASKED = {
+    "right one pass early": is_fast_forwarded,
+    "Choose a stationary token": is_stationary,
+    "that arrived together, in the pass": arrives,
+}
+
+
+def assert_true_to(recording: Recording, steps: list[Step]) -> set[str]:
+    """Hold what a lesson points at, and what it takes for an answer, to the definitions. Returns what was held to."""
+    held = set()
+    for step in steps:
+        lane, text, flags = recording.lanes[step["lane"]], " ".join(step["say"]), step["flags"]
+        asked = step["ask"]["text"] if "ask" in step else ""
+        cells = step["ask"]["cells"] if "ask" in step else []
+        passes = {t for t, _ in flags}
+        for words, holds in SAID.items():
+            if words in text and (flags or "there is none" not in text):
+                held.add(words)
+                assert holds(lane, *flags[0])
+        for words, holds in ASKED.items():
+            if words in asked:
+                held.add(words)
+                assert step["lane"] == "cllm_jacobi"
+                assert all(holds(lane, *cell) for cell in cells)
+        if "it *arrived together*" in text and "When all" not in text:
+            held.add("arrived together")
+            assert (step["lane"], len(passes), len(flags) > 1) == ("cllm_jacobi", 1, True)
+            assert all(arrives(lane, *cell) for cell in flags)
+        if "did not become right together" in text:
+            held.add("apart")
+            assert (step["lane"], len(passes) > 1) == ("base_jacobi", True)
+            assert all(arrives(lane, *cell) for cell in flags)
+    return held
+
+
+@pytest.mark.parametrize(
+    ("name", "held"),
+    [
+        ("4-fast-forwarded", {"*fast-forwarded*", "right one pass early"}),
+        ("5-stationary", {"It is right, although", "*stationary*", "*transient*", "Choose a stationary token"}),
+        ("6-collocations", {"arrived together", "apart", "that arrived together, in the pass"}),
+    ],
+)
+def test_lessons_4_to_6_point_at_what_they_name(name: str, held: set[str]) -> None:
+    assert assert_true_to(NOTES, built(name, NOTES)) == held
+
+
+def test_every_stationary_cell_of_the_cllm_lane_is_taken_for_an_answer() -> None:
+    """A token is stationary in every row until the frontier reaches it, not only in its first."""
+    lane = NOTES.lanes["cllm_jacobi"]
+    rows = enumerate(zip(lane.trajectory.steps, lane.annotation.hindsight), 1)
+    cells = [(t, p) for t, (step, names) in rows for p, name in enumerate(names, step.start) if name == "stationary"]
+    (asked,) = [step["ask"] for step in built("5-stationary", NOTES) if "ask" in step]
+    assert asked["cells"] == cells
+
+
+def test_what_training_changes_is_told_with_the_numbers_of_both_lanes(props: LearnProps) -> None:
+    base, cllm = (NOTES.lanes[key].trajectory for key in ("base_jacobi", "cllm_jacobi"))
+    assert len(cllm.ids) / len(cllm.steps) > 1.5 * len(base.ids) / len(base.steps)
+    (answer,) = [each["answer"] for each in props["questions"] if each["question"].startswith("What does consistency")]
+    lesson = props["lessons"][5]["steps"][-2]["say"]
+    for run, name in ((base, "Base lane"), (cllm, "CLLM")):
+        rate = f"{len(run.ids) / len(run.steps):.2f} tokens per pass"
+        assert f"{name}: {len(run.ids)} tokens, {len(run.steps)} passes, {rate}" in lesson[1]
+        assert f"{len(run.ids)} tokens in {len(run.steps)} passes, {rate}, {summarize(run).seconds:.2f} s" in answer[1]
+
+
+def test_the_recorded_pair_is_decoded_as_the_pair_says_and_compared_with_one_at_a_time() -> None:
+    config = NOTES.lanes["cllm_jacobi"].trajectory.config
+    wanted = find_pair("json-smollm2").decode
+    assert {name: getattr(config, name) for name in wanted} == dict(wanted)
+    facts = NOTES.facts
+    assert [facts[key]["same_as_one_at_a_time"] for key in ("base_jacobi", "cllm_jacobi")] == ["Yes", "Yes"]
+    table = load_table(assets_folder() / "json-smollm2" / "collocations.json")
+    assert facts["cllm_jacobi"]["outputs"] == f"{table.outputs:,}"
 
 
 def test_every_recording_that_was_compared_agrees_with_one_at_a_time() -> None:
@@ -151,14 +291,69 @@ def folder(tmp_path: Path, lesson: dict[str, Any] | None = None) -> Path:
     return tmp_path
 
 
-def test_lesson_4_can_be_taught_with_another_recording(tmp_path: Path) -> None:
-    recording = read_recording(folder(tmp_path) / "run.json", CollocationTable())
-    lesson = json.loads((TEXTS / "4-fast-forwarded.json").read_text(encoding="utf-8"))
-    lesson["steps"][2]["find"]["skip"] = 1
-    steps = build_lesson(lesson, {lesson["recording"]: recording})["steps"]
-    assert [step["at"] for step in steps] == [1, 2, 3, 4]
-    assert steps[1]["say"][0].startswith("Pass 2 moves it by 2, to 3.")
-    assert steps[2]["ask"]["cells"] == [(3, 4), (3, 5)]
+JSON = [
+    b"{",
+    b"\n ",
+    b' "',
+    b"rent",
+    b'":',
+    b" ",
+    b"1",
+    b"3",
+    b",",
+    b"\n",
+    b' "',
+    b"currency",
+    b'":',
+    b' "',
+    b"CHF",
+    b'"}',
+]
+RENT = CollocationTable((Collocation((("rent",), ("currency",)), "rent … currency", 9, 99.0, 3.0),), 4, "notes", 9)
+SLOW = list(range(1, 17))
+
+
+@pytest.mark.parametrize(
+    "passes",
+    [
+        [1, 1, 2, 1, 2, 3, 2, 3, 3, 4, 3, 4, 4, 5, 4, 5],  # about three tokens a pass
+        [1, 1, 1, 1, 2, 1, 1, 2, 2, 2, 3, 2, 2, 2, 3, 3],  # about four
+        [1, 1, 1, 2, 5, 2, 2, 2, 6, 3, 3, 2, 7, 3, 4, 8],  # with stationary tokens; rent … currency comes in one pass
+        [1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11, 3, 12],  # hardly faster than the base
+    ],
+)
+def test_lessons_4_to_6_can_be_taught_with_another_recording(passes: list[int]) -> None:
+    """Another CLLM gains more or less, arrives elsewhere and may have no transient token: the lessons still hold."""
+    runs = {"base_jacobi": phrase_runs.run_of(JSON, SLOW), "cllm_jacobi": phrase_runs.run_of(JSON, passes)}
+    assert runs["base_jacobi"].ids == runs["cllm_jacobi"].ids
+    recording = Recording({key: Lane(run, RENT) for key, run in runs.items()}, player_props(runs, table=RENT))
+    for name in LATER:
+        assert_true_to(recording, built(name, recording))
+    steps = built("4-fast-forwarded", recording)
+    cllm = recording.facts["cllm_jacobi"]
+    assert f"{cllm['fast_forwarded']} of 16 tokens were fast-forwarded, in the base lane 0 of 16" in steps[-1]["say"][0]
+    assert f"CLLM: 16 tokens, {cllm['passes']} passes" in built("6-collocations", recording)[-2]["say"][1]
+
+
+def test_a_step_says_something_else_where_its_recording_does_not_show_the_thing() -> None:
+    runs = {"base_jacobi": phrase_runs.run_of(JSON, SLOW), "cllm_jacobi": phrase_runs.run_of(JSON, [1, 1, 1, 1] * 4)}
+    recording = Recording({key: Lane(run, RENT) for key, run in runs.items()}, player_props(runs, table=RENT))
+    lesson = json.loads((TEXTS / "5-stationary.json").read_text(encoding="utf-8"))
+    lesson["steps"] = lesson["steps"][2:3]
+    (step,) = build_lesson(lesson, {"notes.json": recording})["steps"]
+    assert step["say"][0].endswith("In this run there is none.")
+    assert (step["flags"], step["lane"]) == ([], "base_jacobi")
+    lesson["steps"][0]["else"].pop("else")
+    with pytest.raises(ValueError, match="no cell that is transient"):
+        build_lesson(lesson, {"notes.json": recording})
+
+
+def test_one_phrase_is_compared_between_two_lanes() -> None:
+    assert find_cells({"rule": "gained", "other": "base"}, PHRASES, {"base": PHRASES_APART}) == [(1, 0), (1, 2)]
+    assert find_cells({"rule": "scattered", "other": "c"}, PHRASES_APART, {"c": PHRASES}) == [(1, 0), (3, 2)]
+    assert find_cells({"rule": "phrase"}, PHRASES_APART) == [(1, 0), (3, 2)]
+    with pytest.raises(ValueError, match="no cell that is gained"):
+        find_cells({"rule": "gained", "other": "cllm"}, PHRASES_APART, {"cllm": PHRASES})
 
 
 @pytest.mark.parametrize(

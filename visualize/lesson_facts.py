@@ -12,11 +12,12 @@ from cllm_core.compare import lane_results
 from cllm_core.metrics import summarize
 from cllm_core.types import Trajectory
 from visualize.labels import piece_label
-from visualize.lesson_rules import RULES, Cell, Lane
+from visualize.lesson_rules import RULES, Cell, Lane, cells_of, lost, reached
 from visualize.load import load_file
 from visualize.phrases import table_for
 from visualize.view import PlayerProps, player_props
 
+_SAME = {True: "Yes", False: "No", None: "Not compared"}
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 
@@ -31,8 +32,13 @@ class Recording:
     def facts(self) -> dict[str, dict[str, Any]]:
         """The numbers that a text may name, by lane."""
         results = lane_results({key: lane.trajectory for key, lane in self.lanes.items()})
+        base = self.lanes["base_ar"].trajectory.ids if "base_ar" in self.lanes else None
         return {
-            key: {**lane_facts(lane), "same_as_one_at_a_time": "Yes" if results[key].equals_ar else "No"}
+            key: {
+                **lane_facts(lane),
+                "same_as_one_at_a_time": _SAME[results[key].equals_ar],
+                "same_as_base": _SAME[None if base is None else base == lane.trajectory.ids],
+            }
             for key, lane in self.lanes.items()
         }
 
@@ -60,6 +66,8 @@ def lane_facts(lane: Lane) -> dict[str, Any]:
         "transient": len(RULES["transient"](lane)),
         "together": shares.together,
         "collocations": shares.occurrences,
+        "corpus": lane.table.corpus,
+        "outputs": f"{lane.table.outputs:,}",
     }
 
 
@@ -99,7 +107,17 @@ def found_facts(lane: Lane, cells: Sequence[Cell]) -> dict[str, Any]:
         "correct_before": correct[t - 1],
         "correct_after": correct[t],
         "gained": correct[t] - correct[t - 1],
+        "reached": reached(lane, cells[0]),
+        "lost": lost(lane, cells[0]),
+        "passes": _passes(cells),
+        "words": next((each.text for each in lane.occurrences if cells_of(each) == list(cells)), ""),
     }
+
+
+def _passes(cells: Sequence[Cell]) -> str:
+    """Return the passes of the cells in words: `pass 4`, `passes 2, 3 and 7`."""
+    *most, last = [str(t) for t in sorted({t for t, _ in cells})]
+    return f"passes {', '.join(most)} and {last}" if most else f"pass {last}"
 
 
 def _label(trajectory: Trajectory, token: int | None) -> str:

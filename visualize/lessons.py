@@ -4,6 +4,7 @@ A lesson's text is data. Numbers in it ({lane[passes]}) and the cells it points 
 that another recording can take its place. Knows no gradio; needs no model.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict, TypeVar
@@ -11,11 +12,16 @@ from typing import Any, NotRequired, TypedDict, TypeVar
 from cllm_core.errors import FormatError
 from cllm_core.io import parse_json
 from visualize.lesson_facts import Recording, agreement, found_facts, read_recording
-from visualize.lesson_rules import RULES, Cell, Lane
+from visualize.lesson_rules import PHRASES, RULES, Cell, Lane, cells_of, is_word, lost, reached
 from visualize.load import TRACES
 from visualize.view import PlayerProps
 
 T = TypeVar("T")
+
+
+class NothingFound(ValueError):
+    """A recording does not show what a step looks for."""
+
 
 SCHEMA = "cllm-lessons"
 VERSION = 1
@@ -139,9 +145,16 @@ def _lanes(keys: Sequence[str], recording: Recording) -> list[str]:
 
 
 def _step(data: Mapping[str, Any], recording: Recording, lanes: Sequence[str]) -> Step:
+    """Join one step with the recording; what stands under its `else` holds where it finds no cell."""
     key = data.get("lane", lanes[-1])
     lane = recording.lanes[key]
-    cells = find_cells(data["find"], lane) if "find" in data else []
+    try:
+        cells = _first_found(data.get("find"), lane, recording.lanes)
+    except NothingFound:
+        if "else" not in data:
+            raise
+        kept = {name: value for name, value in data.items() if name != "else"}
+        return _step({**kept, **data["else"]}, recording, lanes)
     at = _pass(data["pass"], lane, cells)
     facts = {"lane": recording.facts[key], **recording.facts, "found": found_facts(lane, cells)}
     step: Step = {
@@ -152,12 +165,9 @@ def _step(data: Mapping[str, Any], recording: Recording, lanes: Sequence[str]) -
         "flags": _marked(data.get("mark", ""), cells, at),
     }
     if "ask" in data:
-        accepted = (
-            cells if data.get("accept") != "all" else [cell for cell in _all(data["find"], lane) if cell[0] <= at]
-        )
         step["ask"] = {
             "text": data["ask"].format_map(facts),
-            "cells": accepted,
+            "cells": [cell for cell in RULES[data["accept"]](lane) if cell[0] <= at] if "accept" in data else cells,
             "right": data["right"].format_map(facts),
         }
     return step
@@ -170,30 +180,64 @@ def _marked(mark: str, cells: Sequence[Cell], at: int) -> list[Cell]:
     return {"": [], "first": list(cells[:1]), "all": list(cells)}[mark]
 
 
-def _all(find: Mapping[str, Any], lane: Lane) -> list[Cell]:
-    return RULES[find["rule"]](lane)
+def _first_found(find: Any, lane: Lane, lanes: Mapping[str, Lane]) -> list[Cell]:
+    """Return the cells that the first of several ways to look for them finds; none where a step looks for nothing."""
+    *others, last = find if isinstance(find, list) else [find]
+    for each in others:
+        try:
+            return find_cells(each, lane, lanes)
+        except NothingFound:
+            continue
+    return find_cells(last, lane, lanes) if last else []
 
 
-def find_cells(find: Mapping[str, Any], lane: Lane) -> list[Cell]:
+def find_cells(find: Mapping[str, Any], lane: Lane, lanes: Mapping[str, Lane] | None = None) -> list[Cell]:
     """Return the cells of a rule in one pass: the pass that is named, else the first that has some.
 
-    `skip` passes over so many such passes, `after` starts behind a pass. ValueError if there are none.
+    `skip` passes over so many such passes, `after` starts behind a pass, `most` takes the pass with the most of what is
+    left, `words` keeps to tokens with a letter. A rule about a phrase gives the cells of one collocation, in as many
+    passes as it took; it may look at an `other` lane of the recording. NothingFound if there are none.
     """
-    if find["rule"] not in RULES:
-        raise KeyError(f"there is no rule {find['rule']!r}, only {', '.join(RULES)}")
-    cells = _all(find, lane)
-    passes = sorted({t for t, _ in cells if t > find.get("after", 0) and find.get("pass", t) == t})
-    if len(passes) <= find.get("skip", 0):
-        raise ValueError(f"its recording has no cell that is {find['rule']} where the lesson looks for one ({find})")
-    chosen = passes[find.get("skip", 0)]
-    return [cell for cell in cells if cell[0] == chosen]
+    rule = find["rule"]
+    if rule in PHRASES:
+        occurrence = PHRASES[rule](lane, (lanes or {})[find["other"]] if "other" in find else lane)
+        cells = cells_of(occurrence) if occurrence else []
+    elif rule in RULES:
+        cells = RULES[rule](lane)
+        cells = _one_pass(find, [cell for cell in cells if not find.get("words") or is_word(lane, cell)])
+    else:
+        raise KeyError(f"there is no rule {rule!r}, only {', '.join([*RULES, *PHRASES])}")
+    if not cells:
+        raise NothingFound(f"its recording has no cell that is {rule} where the lesson looks for one ({find})")
+    return cells
+
+
+def _one_pass(find: Mapping[str, Any], cells: Sequence[Cell]) -> list[Cell]:
+    sizes = Counter(t for t, _ in cells if t > find.get("after", 0) and find.get("pass", t) == t)
+    passes = sorted(sizes)[find.get("skip", 0) :]
+    if find.get("most"):
+        passes.sort(key=lambda t: -sizes[t])
+    return [cell for cell in cells if cell[0] in passes[:1]]
+
+
+_LATER: dict[Any, Callable[[Lane, Sequence[Cell]], int]] = {
+    "reached": lambda lane, cells: reached(lane, cells[0]),
+    "lost": lambda lane, cells: lost(lane, cells[0]),
+    "arrived": lambda lane, cells: max(t for t, _ in cells),
+}
 
 
 def _pass(value: Any, lane: Lane, cells: Sequence[Cell]) -> int:
-    """Return the pass that a step shows: a number, `end`, `found`, or a distance from what was found (`found-1`)."""
+    """Return the pass that a step shows: a number, `end`, `found`, or a distance from what was found (`found-1`).
+
+    `reached` is the pass in which the correct frontier gets behind the first cell that was found, `lost` the one that
+    predicts something wrong there, `arrived` the last pass of the cells that were found.
+    """
     last = len(lane.trajectory.steps)
     if value == "end":
         return last
+    if value in _LATER:
+        return _LATER[value](lane, cells)
     if isinstance(value, str) and value.startswith("found"):
         return min(last, cells[0][0] + int(value.removeprefix("found") or 0))
     if not isinstance(value, int) or not 0 <= value <= last:

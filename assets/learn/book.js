@@ -6,9 +6,14 @@ const LEARN_VERSION = 1;
 
 /** The player beside the text. Each page of the book opens a recording in it. */
 class Stage {
-  constructor(recordings) {
-    this.recordings = recordings;
+  /** On a narrow screen `text` stays in sight over the player: what it covers of the grid's head is made good for. */
+  constructor(recordings, text) {
+    Object.assign(this, { recordings, text });
     this.node = el("div", { class: "cl-stage" });
+    this.fit = () => this.keepHead();
+    this.resized = new ResizeObserver(this.fit);
+    this.resized.observe(text);
+    document.addEventListener("scroll", this.fit, { capture: true, passive: true });
   }
 
   /**
@@ -22,30 +27,85 @@ class Stage {
     this.node.replaceChildren(root);
     this.player = CllmPlayer.mount(root, withLanes(this.recordings[name], lanes));
     this.player.on("cell", choose);
+    this.keepHead();
     return this.player;
   }
 
   bring() {
-    this.node.scrollIntoView({ block: "nearest", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+    this.node.scrollIntoView({ block: "nearest", behavior: motion() });
+  }
+
+  /** Whether the text stays over the player, not beside it. */
+  covered() {
+    return getComputedStyle(this.text).position === "sticky" && this.text.offsetLeft === this.node.offsetLeft;
+  }
+
+  /** Where the grid can be seen from: below the text, and below the step buttons where they stay in sight too. */
+  ceiling() {
+    const line = this.node.querySelector(".cp-line");
+    const pinned = line && getComputedStyle(line).position === "sticky" ? [line] : [];
+    return Math.max(...[this.text, ...pinned].map((node) => node.getBoundingClientRect().bottom));
+  }
+
+  /** Keeps the head of the grid right below what stays over it, down to the grid's last row. */
+  keepHead() {
+    const covered = this.covered();
+    this.node.style.setProperty("--cl-text", `${covered ? this.text.offsetHeight : 0}px`);
+    const box = this.node.querySelector(".cp-grid");
+    const head = box?.querySelector("thead");
+    if (!head) return;
+    const { top, bottom } = box.getBoundingClientRect();
+    const most = bottom - top - 2 * head.offsetHeight; // a row stays in sight below it
+    this.node.style.setProperty("--cl-down", `${covered ? Math.max(0, Math.min(most, this.ceiling() - top - box.clientTop)) : 0}px`);
+  }
+
+  /** Scrolls the grid sideways to the cells that a step points at; to the first ones where there is no room for all. */
+  bringCells(cells) {
+    const box = this.node.querySelector(".cp-grid");
+    const [corner, ...heads] = box?.querySelectorAll("thead th") ?? [];
+    if (!heads.length || !cells.length) return;
+    const width = (box.querySelector(".cp-table").offsetWidth - corner.offsetWidth) / heads.length;
+    const places = cells.map(([, position]) => position);
+    const left = Math.max(Math.round(box.scrollLeft / width), Math.max(...places) - heads.length + 1);
+    box.scrollLeft = Math.min(left, ...places) * width;
+  }
+
+  /** On a narrow screen, scrolls to the row of the pass that is shown, where the text or the screen's edge hides it. */
+  bringRow() {
+    this.keepHead(); // the text may just have become another
+    const row = this.node.querySelector(".cp-grid tr.cp-now");
+    if (!row || !this.covered()) return;
+    const { top, bottom } = row.getBoundingClientRect();
+    const head = this.node.querySelector(".cp-grid thead").offsetHeight;
+    const room = top - head - this.ceiling(); // above the row; less than nothing where it is hidden
+    const missing = bottom + 8 - innerHeight; // below the screen's edge
+    const by = room < 0 ? room : Math.max(0, Math.min(room, missing));
+    if (by) scrollBy({ top: by, behavior: motion() });
   }
 
   destroy() {
+    this.resized.disconnect();
+    document.removeEventListener("scroll", this.fit, { capture: true });
     this.player?.destroy();
   }
+}
+
+function motion() {
+  return matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth";
 }
 
 class Book {
   constructor(root, props) {
     Object.assign(this, { root, props });
     this.done = new Set();
-    this.stage = new Stage(props.recordings);
+    this.text = el("div", { class: "cl-text" });
+    this.stage = new Stage(props.recordings, this.text);
     this.entries = [
       ...props.lessons.map((lesson, index) => ({ name: `lesson-${index + 1}`, label: lesson.title, number: index + 1, open: () => this.lesson(index) })),
       { name: "predict", label: "Predict, then reveal", open: () => new Predict(props.rounds, this) },
       { name: "questions", label: "Questions", open: () => new Questions(props.questions, this) },
     ];
     this.links = this.entries.map((entry) => this.link(entry));
-    this.text = el("div", { class: "cl-text" });
     root.classList.add("cllm-learn");
     root.replaceChildren(
       el("nav", { class: "cl-nav", "aria-label": "Lessons" }, el("ol", {}, ...this.links.map((link) => el("li", {}, link)))),
@@ -82,6 +142,7 @@ class Book {
     });
     const page = this.entries[index].open();
     this.text.replaceChildren(page.node);
+    this.stage.keepHead();
     if (focus) this.links[index].focus();
   }
 }

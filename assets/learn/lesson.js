@@ -5,7 +5,7 @@ const TRIES = 2; // wrong answers before the right one is offered
 class Lesson {
   /** `stage.open(recording, lanes)` gives a player's handle; `done()` is told when the last step is reached. */
   constructor(lesson, { stage, done, next }) {
-    Object.assign(this, { lesson, done, next, index: 0, wrong: 0, answered: new Set() });
+    Object.assign(this, { lesson, stage, done, next, index: 0, wrong: 0, answered: new Set() });
     this.player = stage.open(lesson.recording, lesson.lanes, (cell) => this.choose(cell));
     this.count = el("p", { class: "cl-count" });
     this.say = el("div", { class: "cl-say" });
@@ -23,7 +23,7 @@ class Lesson {
       this.reply,
       el("div", { class: "cl-buttons" }, this.back, this.forward, this.reveal),
     );
-    this.go(0);
+    this.go(0, false);
   }
 
   step() {
@@ -34,23 +34,26 @@ class Lesson {
     return this.index === this.lesson.steps.length - 1;
   }
 
-  go(index) {
+  go(index, opened = true) {
     const from = index > this.index ? this.step() : null;
     this.index = index;
     this.wrong = 0;
     this.say.replaceChildren(...paragraphs(this.step().say));
     this.draw("");
     if (this.last()) this.done();
-    return this.perform(from);
+    return this.perform(from, opened);
   }
 
   /** Brings the player to the step: pass by pass from the step before, at once from anywhere else. */
-  async perform(from) {
+  async perform(from, opened) {
     const { lane, view, at, flags, ask } = this.step();
     const quiz = ask !== undefined && view === "known";
     this.player.set({ lane, view, quiz, targets: quiz, flags: [], clock: "pass", pass: from?.lane === lane ? undefined : at });
     const arrived = at > this.player.state().pass ? await this.player.play(at) : true;
-    if (arrived) this.player.set({ pass: at, flags: flags.map(([t, position]) => ({ t, position, kind: "look" })) });
+    if (!arrived) return;
+    this.player.set({ pass: at, flags: flags.map(([t, position]) => ({ t, position, kind: "look" })) });
+    this.stage.bringCells(flags);
+    if (opened) this.stage.bringRow();
   }
 
   /** A cell was chosen: an answer, if one is asked for. */
@@ -86,6 +89,8 @@ class Lesson {
     this.ask.hidden = !ask;
     setText(this.reply, reply);
     this.reply.className = `cl-reply${kind ? ` cl-${kind}` : ""}`;
+    if (reply) toReply(this.node);
+    else this.node.scrollTop = 0;
     this.back.disabled = this.index === 0;
     this.reveal.hidden = !ask || this.answered.has(this.index) || this.wrong < TRIES;
     this.forward.textContent = this.last() ? "Next lesson" : ask && !this.answered.has(this.index) ? "Skip" : "Next";

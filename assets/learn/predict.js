@@ -68,6 +68,7 @@ class Predict {
     if (pass === last) return true;
     if (t !== pass || !this.places().includes(position)) {
       setText(this.reply, "Mark guesses in the row of the last pass, from the staircase on.");
+      toReply(this.node);
       return true;
     }
     if (!this.picked.delete(position)) this.picked.add(position);
@@ -125,6 +126,7 @@ class Predict {
       this.total,
       of ? `So far you judged ${right} of ${of} places rightly; marking the first one only, ${first}.` : "",
     );
+    if (this.reply.textContent) toReply(this.node);
     this.next.disabled = over;
     this.next.textContent = over ? "Reveal" : `Reveal pass ${pass + 1}`;
   }

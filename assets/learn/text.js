@@ -11,6 +11,11 @@ function withTerms(text) {
     .map((part, index) => (index % 2 ? el("em", { text: part }) : part));
 }
 
+/** Scrolls a card, which a small screen holds low, to its last words: what came in reply. */
+function toReply(card) {
+  card.scrollTop = card.scrollHeight;
+}
+
 function button(text, onclick, properties = {}) {
   return el("button", { type: "button", class: "cl-button", text, onclick, ...properties });
 }

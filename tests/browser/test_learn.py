@@ -14,6 +14,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from visualize.learn_page import learn_page
 from visualize.lessons import LearnProps, learn_props
+from visualize.page import ASSETS
 from visualize.settings import AppSettings
 from visualize.tabs.learn import learn_tab
 
@@ -172,7 +173,7 @@ def test_back_and_another_lesson_can_interrupt_a_step_that_plays(learn: Open) ->
     forward(page).click()
     link(page, 4).click()
     page.wait_for_timeout(1200)
-    expect(page.locator(".cp-prompt")).to_contain_text("multiplication table")
+    expect(page.locator(".cp-prompt")).to_contain_text("129 Elm Road")
 
 
 # --- predict
@@ -236,6 +237,22 @@ def test_the_game_shows_no_later_pass_and_takes_a_jump_for_a_new_start_there(lea
     expect(page.locator(".cp-flag")).to_have_count(0)
 
 
+def test_a_round_can_be_played_on_a_cllm_lane(learn: Open, props: LearnProps) -> None:
+    page = learn()
+    link(page, 6).click()
+    page.locator(".cl-select").select_option("A note to JSON, by a CLLM")
+    (lane,) = [lane for lane in props["recordings"]["notes.json"]["lanes"] if lane["key"] == "cllm_jacobi"]
+    first = lane["passes"][0]
+    right = [position for position, letter in enumerate(first["h"]) if letter in "sfkt"]
+    cell(page, 0, right[-1]).click()
+    forward(page).click()
+    expect(page.locator(".cl-reply")).to_contain_text("1 of your 1 mark was right.")
+    expect(page.locator(".cp-flag-missed")).to_have_count(len([each for each in right if each < len(first["d"])]) - 1)
+    while forward(page).is_enabled():
+        forward(page).click()
+    assert shown_pass(page) == len(lane["passes"])
+
+
 # --- questions
 
 
@@ -281,6 +298,84 @@ def test_nothing_is_wider_than_the_screen_and_the_text_stays_in_sight(learn: Ope
     assert_accessible(page)
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("number", range(6))
+def test_on_a_phone_text_head_and_controls_are_in_sight_together(
+    learn: Open, props: LearnProps, number: int, scheme: str
+) -> None:
+    """The pinned text lay over the grid's head: whoever had scrolled to a row could not read its columns."""
+    page = learn(viewport={"width": 390, "height": 844}, color_scheme=scheme)
+    link(page, number).click()
+    for step in props["lessons"][number]["steps"][1:]:
+        forward(page).click()
+        assert shown_pass(page) == step["at"]
+        expect(page.locator(".cp-flag-look").first).to_be_visible(visible=bool(step["flags"]))
+        text, line = box(page, ".cl-text"), box(page, ".cp-line")
+        head, row = box(page, ".cp-grid thead"), box(page, ".cp-grid tr.cp-now")
+        assert (text["y"], text["y"] + text["height"] <= 0.43 * 844) == (0, True)
+        assert text["y"] + text["height"] <= line["y"] + 1
+        assert line["y"] + line["height"] <= head["y"] + 1
+        assert head["y"] + head["height"] <= row["y"] + 1
+        assert row["y"] + row["height"] <= 844
+        for part in (".cl-main", ".cp-play", ".cp-corner"):
+            assert on_top(page, part), part
+    page.mouse.wheel(0, 2000)
+    expect(forward(page)).to_be_in_viewport()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def box(page: Page, selector: str) -> Any:
+    return page.locator(selector).first.bounding_box()
+
+
+def on_top(page: Page, selector: str) -> bool:
+    """Whether nothing lies over the middle of an element."""
+    return bool(
+        page.locator(selector).first.evaluate(
+            """element => {
+                const { x, y, width, height } = element.getBoundingClientRect();
+                const top = document.elementFromPoint(x + width / 2, y + height / 2);
+                return element.contains(top);
+            }"""
+        )
+    )
+
+
+def test_on_a_phone_the_head_stays_over_the_rows_while_the_page_is_scrolled(learn: Open) -> None:
+    page = learn(viewport={"width": 390, "height": 844})
+    link(page, 3).click()
+    forward(page).click()
+    top = page.locator(".cp-grid").evaluate("grid => grid.getBoundingClientRect().top + scrollY")
+    bottom = top + box(page, ".cp-grid")["height"]
+    for scroll in range(0, int(bottom), 90):
+        page.evaluate("y => scrollTo(0, y)", scroll)
+        page.wait_for_timeout(30)
+        head, line, grid = box(page, ".cp-grid thead"), box(page, ".cp-line"), box(page, ".cp-grid")
+        lowest = grid["y"] + grid["height"] - 2 * head["height"]
+        assert head["y"] + 2 >= min(lowest, line["y"] + line["height"])
+        assert grid["y"] <= head["y"] <= max(grid["y"] + 2, lowest + 2)
+
+
+def test_on_a_phone_a_reply_is_scrolled_to_in_the_text(learn: Open, props: LearnProps) -> None:
+    """The text is held low on a phone: a reply at its end must not lie outside of what is seen of it."""
+    page = learn(viewport={"width": 390, "height": 700})
+    link(page, 6).click()
+    forward(page).click()
+    link_bottom = box(page, ".cl-buttons")["y"]
+    reply = box(page, ".cl-reply")
+    assert box(page, ".cl-card")["y"] <= reply["y"]
+    assert reply["y"] + reply["height"] <= link_bottom
+    link(page, 5).click()
+    assert page.locator(".cl-card").evaluate("card => card.scrollTop") == 0
+
+
+def test_on_a_wide_screen_the_head_stays_where_it_is(learn: Open) -> None:
+    page = learn(viewport={"width": 1200, "height": 500})
+    link(page, 3).click()
+    page.locator(".cp-inspector").scroll_into_view_if_needed()
+    assert box(page, ".cp-grid thead")["y"] - box(page, ".cp-grid")["y"] <= 2
+
+
 @pytest.mark.parametrize("value", ["null", "{}", '{"schema": "cllm-lessons", "version": 99}'])
 def test_lessons_that_cannot_be_shown_say_so(learn: Open, value: str) -> None:
     page = learn()
@@ -324,6 +419,25 @@ def test_the_tab_teaches_inside_the_app_and_sends_nothing_for_a_step(new_page: O
     assert page.evaluate("getComputedStyle(document.querySelector('.cl-card')).backgroundColor") == "rgb(27, 32, 39)"
     results = Axe().run(page, context="#learn")
     assert results.violations_count == 0, results.generate_report()
+
+
+def test_on_a_phone_the_head_stays_below_the_text_inside_the_app(new_page: Open, address: str) -> None:
+    page = new_page(viewport={"width": 390, "height": 844}, reduced_motion="reduce")
+    page.set_default_timeout(20_000)
+    page.goto(address)
+    page.add_style_tag(path=ASSETS / "app.css")  # as the app's page has it
+    page.get_by_role("tab", name="Learn").click()
+    link(page, 3).click()
+    forward(page).click()
+    expect(page.locator(".cp-flag-look")).to_be_in_viewport()
+    page.evaluate("() => scrollBy(0, document.querySelector('.cp-grid').getBoundingClientRect().top - 100)")
+    page.wait_for_timeout(100)
+    text, line, head = box(page, ".cl-text"), box(page, ".cp-line"), box(page, ".cp-grid thead")
+    assert text["y"] >= -1
+    assert text["y"] + text["height"] <= line["y"] + 1
+    assert line["y"] + line["height"] <= head["y"] + 1
+    for part in (".cl-main", ".cp-play", ".cp-corner"):
+        assert on_top(page, part), part
 
 
 def test_the_payload_of_the_tab_is_strict_json(props: LearnProps) -> None:
