@@ -238,7 +238,7 @@ def test_the_game_shows_no_later_pass_and_takes_a_jump_for_a_new_start_there(lea
 
 
 def test_a_round_can_be_played_on_a_cllm_lane(learn: Open, props: LearnProps) -> None:
-    page = learn()
+    page = learn(viewport={"width": 2400, "height": 1000})
     link(page, 6).click()
     page.locator(".cl-select").select_option("A note to JSON, by a CLLM")
     (lane,) = [lane for lane in props["recordings"]["notes.json"]["lanes"] if lane["key"] == "cllm_jacobi"]
@@ -312,7 +312,8 @@ def test_on_a_phone_text_head_and_controls_are_in_sight_together(
         expect(page.locator(".cp-flag-look").first).to_be_visible(visible=bool(step["flags"]))
         text, line = box(page, ".cl-text"), box(page, ".cp-line")
         head, row = box(page, ".cp-grid thead"), box(page, ".cp-grid tr.cp-now")
-        assert (text["y"], text["y"] + text["height"] <= 0.43 * 844) == (0, True)
+        assert text["y"] >= 0  # pinned to the top, or not yet scrolled there, where the run has few rows
+        assert text["y"] + text["height"] <= 0.45 * 844
         assert text["y"] + text["height"] <= line["y"] + 1
         assert line["y"] + line["height"] <= head["y"] + 1
         assert head["y"] + head["height"] <= row["y"] + 1
