@@ -106,15 +106,16 @@ def block_size_race(pair: PairUnderTest, repeats: int) -> dict[str, Any]:
     """
     target = replace(pair.config, decoder="autoregressive")
     sizes = {size: replace(pair.config, decoder="jacobi", block_size=size) for size in BLOCK_SIZES}
-    _decode_all(pair.cllm, pair.prompts[:1], sizes[BLOCK_SIZES[-1]])  # warm up
+    for loaded, config in ((pair.target, target), (pair.cllm, sizes[BLOCK_SIZES[-1]])):
+        _decode_all(loaded, pair.prompts[:1], config)  # warm up
     speedups: dict[int, list[float]] = {size: [] for size in sizes}
     per_pass: dict[int, float] = {}
     for _ in range(repeats):
-        tokens, _passes, seconds = _decode_all(pair.target, pair.prompts, target)
+        target_tokens, _, target_seconds = _decode_all(pair.target, pair.prompts, target)
         for size, config in sizes.items():
-            found = _decode_all(pair.cllm, pair.prompts, config)
-            speedups[size].append((found[0] / found[2]) / (tokens / seconds))
-            per_pass[size] = found[0] / found[1]
+            tokens, passes, seconds = _decode_all(pair.cllm, pair.prompts, config)
+            speedups[size].append((tokens / seconds) / (target_tokens / target_seconds))
+            per_pass[size] = tokens / passes
     measured = {size: {"tokens_per_pass": per_pass[size], "speedup": median(speedups[size])} for size in sizes}
     best = max(measured, key=lambda size: measured[size]["speedup"])
     return {

@@ -31,7 +31,8 @@ def test_a_packed_layer_gives_the_sums_of_the_plain_one(inputs, outputs, bias):
     for shape in ((1, 1), (1, 5), (1, 16), (2, 33), (129,)):
         x = torch.randn(*shape, inputs)
         torch.testing.assert_close(layer(x), plain(x), atol=1e-4, rtol=1e-4)
-        torch.testing.assert_close(layer(x.transpose(0, -2).transpose(0, -2)), plain(x), atol=1e-4, rtol=1e-4)
+        strided = torch.randn(*shape, 2 * inputs)[..., ::2]  # not contiguous
+        torch.testing.assert_close(layer(strided), plain(strided), atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize(("family", "attention"), tiny.VARIANTS)

@@ -116,17 +116,16 @@ def pair_updates(pair: ModelPair | None, settings: AppSettings) -> list[Any]:
     """
     if pair is None:
         return [gr.skip(), _OWN, gr.update(visible=True), gr.update(visible=True), *[gr.skip()] * len(OPTIONS)]
+    liked = {name for other in (pair, *settings.pairs().values()) for name in other.decode}
     return [
         gr.Dataset(samples=[[example] for example in pair.examples]),
         pair.description,
         gr.update(visible=False),
         gr.update(visible=pair.cllm is not None),
-        *(_suited(name, pair, settings) for name in OPTIONS),
+        *(_suited(name, pair, settings) if name in liked else gr.skip() for name in OPTIONS),
     ]
 
 
 def _suited(name: str, pair: ModelPair, settings: AppSettings) -> Any:
-    if not any(name in other.decode for other in (pair, *settings.pairs().values())):
-        return gr.skip()
     value = pair.decode.get(name, option_field(DecodeConfig, name).default)
     return min(value, settings.max_new_tokens) if name == "max_new_tokens" else value
