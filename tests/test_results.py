@@ -183,6 +183,14 @@ def test_lanes_of_other_prompts_and_too_many_lanes_are_left_out_and_told():
     )
 
 
+def test_lanes_of_different_tokenizers_are_told_apart():
+    lane = run_examples.lanes()["base_jacobi"]
+    own, other = (replace(lane, model=replace(lane.model, tokenizer=name)) for name in ("one", "two"))
+    assert read_lanes("\n".join([dumps(own), dumps(own)]).encode()).notes == ()
+    (note,) = read_lanes("\n".join([dumps(own), dumps(other)]).encode()).notes
+    assert "different tokenizers" in note
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [

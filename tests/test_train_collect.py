@@ -1,5 +1,6 @@
 import json
 import random
+from dataclasses import replace
 
 import datasets
 import pytest
@@ -7,6 +8,7 @@ import tiny
 import torch
 import training_rows
 
+from cllm_core import models
 from cllm_core.errors import ConfigError, FormatError, TrainingError
 from cllm_core.train.answers import greedy_answers, read_answers
 from cllm_core.train.clean import is_repetitive, why_dropped
@@ -14,7 +16,7 @@ from cllm_core.train.collect import collect
 from cllm_core.train.cost import estimate
 from cllm_core.train.rows import Row
 from cllm_core.train.speed import blockwise_states
-from cllm_core.train.store import read_rows, read_shards, row_from_dict, row_to_dict
+from cllm_core.train.store import check_source, read_rows, read_shards, row_from_dict, row_to_dict
 from cllm_core.train.trajectories import jacobi_states
 
 EOS = 299
@@ -154,6 +156,14 @@ def test_collecting_leaves_a_line_for_every_prompt(tmp_path, where, unfinished_i
     summary = json.loads((tmp_path / "rows/summary.json").read_text())
     assert summary["rows"] == len(rows)
     assert len(list((tmp_path / "rows").glob("rows-*.jsonl"))) == 3
+
+
+def test_rows_of_another_vocabulary_are_refused(tmp_path, where, unfinished_is_fine):
+    run(training_rows.collect_config(tmp_path / "rows", where))
+    collected_from = models.load(models.ModelSource.parse(where["model"]), device="cpu").info
+    check_source(tmp_path / "rows", collected_from)
+    with pytest.raises(TrainingError, match="another one: collect rows from the model that is trained"):
+        check_source(tmp_path / "rows", replace(collected_from, name="other", tokenizer="f00d"))
 
 
 def test_every_dropped_prompt_is_counted_by_its_reason(tmp_path, where):

@@ -95,7 +95,10 @@ def _one_prompt(found: list[tuple[str, Trajectory]], problems: list[str]) -> Loa
         )
     if len(same) > MOST_LANES:
         notes.append(f"The first {MOST_LANES} of {len(same)} lanes are shown.")
-    return LoadedRun(dict(_unique(same[:MOST_LANES])), tuple(notes))
+    shown = same[:MOST_LANES]
+    if len({trajectory.model.tokenizer for _, trajectory in shown} - {""}) > 1:
+        notes.append("The lanes come from models with different tokenizers: a token of one is not a token of another.")
+    return LoadedRun(dict(_unique(shown)), tuple(notes))
 
 
 def _unique(found: list[tuple[str, Trajectory]]) -> Iterator[tuple[str, Trajectory]]:

@@ -30,7 +30,7 @@ from cllm_core.train.folder import Say, check_same
 from cllm_core.train.memory import memory_advice
 from cllm_core.train.rows import Row, State
 from cllm_core.train.signals import Stop, stop_on_signals
-from cllm_core.train.store import Dropped, read_shards, shard_path, write_arrow, write_shard
+from cllm_core.train.store import Dropped, read_shards, shard_path, write_arrow, write_shard, write_source
 from cllm_core.train.student import check_packing
 from cllm_core.train.trajectories import jacobi_states
 from cllm_core.types import DecodeConfig
@@ -74,8 +74,10 @@ def collect(config: CollectConfig, *, stop: Stop = lambda: False, tell: Say = pr
     if len(missing) < len(shards):
         say(f"{len(shards) - len(missing)} of {len(shards)} shards are there already.")
     loaded = load_collector(config, str(process.device)) if own else None
-    for note in describe_defaults(DecodeConfig(model_defaults=False), loaded.generation) if loaded else ():
-        say(note)
+    if loaded:
+        write_source(folder, loaded.info)
+        for note in describe_defaults(DecodeConfig(model_defaults=False), loaded.generation):
+            say(note)
     for number in own:
         if stop():
             break

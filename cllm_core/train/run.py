@@ -22,7 +22,7 @@ from cllm_core.train.loop import Loop
 from cllm_core.train.memory import memory_advice
 from cllm_core.train.rows import Row
 from cllm_core.train.signals import Stop, stop_on_signals
-from cllm_core.train.store import read_rows
+from cllm_core.train.store import check_source, read_rows
 from cllm_core.train.student import Student, check_packing
 
 if TYPE_CHECKING:
@@ -148,6 +148,7 @@ def start_adapter(adapter: str) -> Path | None:
 def training_rows(config: TrainConfig, loaded: "LoadedModel", say: Say) -> list[Row]:
     """Return the collected rows, or a task's gold answers, that fit; says what was cut or left out."""
     if config.rows:
+        check_source(Path(config.rows), loaded.info)
         rows = read_rows(Path(config.rows))[: config.limit or None]
         if (
             config.noise == "trajectory"

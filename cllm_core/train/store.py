@@ -14,8 +14,10 @@ from typing import Any
 from cllm_core.errors import FormatError, TrainingError
 from cllm_core.io import parse_json
 from cllm_core.train.rows import Row
+from cllm_core.types import ModelInfo
 
 ARROW = "arrow"
+SOURCE = "model.json"  # which model answered
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,28 @@ def write_shard(path: Path, results: Iterable[Row | Dropped]) -> None:
     lines = [row_to_dict(entry) if isinstance(entry, Row) else vars(entry) for entry in results]
     partial.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines), encoding="utf-8")
     os.replace(partial, path)
+
+
+def write_source(folder: Path, info: ModelInfo) -> None:
+    """Note which model the rows of a folder come from, and the checksum of its vocabulary."""
+    partial = folder / f".{SOURCE}.partial-{os.getpid()}"
+    noted = {"model": info.name, "revision": info.revision, "tokenizer": info.tokenizer}
+    partial.write_text(json.dumps(noted, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    os.replace(partial, folder / SOURCE)
+
+
+def check_source(folder: Path, info: ModelInfo) -> None:
+    """Raise TrainingError if the folder's rows are ids of another vocabulary than the model's."""
+    written = folder / SOURCE
+    if not written.is_file():
+        return
+    noted = parse_json(written.read_bytes())
+    tokenizer = noted.get("tokenizer") if isinstance(noted, dict) else None
+    if tokenizer and info.tokenizer and tokenizer != info.tokenizer:
+        raise TrainingError(
+            f"The rows in {folder} are ids of the vocabulary of {noted.get('model')}, and {info.name} has another one: "
+            "collect rows from the model that is trained, or from one that shares its tokenizer."
+        )
 
 
 def read_shards(folder: Path) -> tuple[list[Row], Counter[str]]:
