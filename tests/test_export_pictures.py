@@ -1,6 +1,7 @@
 """SVG, PNG and GIF are opened again, and hold every token and class of the run; long runs are cut and say so."""
 
 import io
+from dataclasses import replace
 from itertools import pairwise
 from xml.etree import ElementTree
 
@@ -231,6 +232,17 @@ def test_gif_ends_on_the_last_state_in_the_colours_of_the_theme():
     last = race.at(60.0).quantize(palette=palette(race.theme), dither=Image.Dither.NONE).convert("RGB")
     assert same(pictures[-1], last)
     assert "#{:02x}{:02x}{:02x}".format(*pictures[-1].getpixel((2, 2))) == THEMES["dark"].ground
+
+
+def test_gif_ends_on_the_answer_alone():
+    """What the last state holds past the end of the answer is no part of it; a stopped run keeps its guesses."""
+    run = worked_example.trajectory()
+    longer = replace(run, steps=(*run.steps[:-1], replace(run.steps[-1], state=(*run.steps[-1].state, run.ids[0]))))
+    for trajectory, guesses in ((longer, 0), (replace(longer, finish="stopped"), 1)):
+        race = Race({"base_jacobi": trajectory}, ExportOptions())
+        spans = list(race._spans(race.racers[0], len(trajectory.steps)))
+        assert spans[0].text == trajectory.text
+        assert len([span for span in spans if span.name]) == guesses
 
 
 def test_gif_frames_are_few_and_the_last_pass_always_has_one():

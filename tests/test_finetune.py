@@ -14,7 +14,7 @@ from pages import built_in_a_loop
 
 from cllm_core.errors import CllmError, ConfigError, FormatError, ModelNotFound, TrainingError
 from cllm_core.options import option_field
-from cllm_core.pairs import discover_pairs
+from cllm_core.pairs import ModelPair, ModelSource, discover_pairs
 from cllm_core.tasks.base import Example
 from cllm_core.train.config import TrainConfig
 from cllm_core.train.jobs import runner
@@ -33,6 +33,7 @@ from visualize.tabs import finetune
 from visualize.tabs.finetune import act, begin, choose_preset, open_page, remove, show_command, show_file
 from visualize.tabs.finetune_form import JOB_MAIN, JOB_MORE, MAIN, MORE, preset_values
 from visualize.tabs.finetune_watch import look, replay
+from visualize.tabs.form import pair_list
 from visualize.tabs.job_panel import job_json
 from visualize.training import order_from, owner_of, read_upload, split_prompts, upload_summary, visible_jobs
 
@@ -380,7 +381,12 @@ def test_a_look_changes_the_player_only_when_there_is_something_new(job: Job):
     again = look(HOME, "", job.name, None, seen)
     assert again[0] == gr.skip()
     assert all(update == gr.skip() for update in again[7:])
-    assert look(HOME, "", None, None, seen)[0] is None
+    for name in (None, "20260101-000000-json-gone"):  # the last job was deleted; the chosen one was, elsewhere
+        gone, *_, probe, prompts, player, report, text, table, download = look(HOME, "", name, None, seen)
+        assert gone is None
+        assert not any(box.visible for box in (probe, prompts, report, download))
+        assert (player, text, table) == (None, "", None)
+        assert all(update == gr.skip() for update in look(HOME, "", name, None, None)[7:])
     write_state(job.folder, JobState("stopped", "train"))
     (job.folder / "best").mkdir()
     _, jobs, _, *buttons = look(HOME, "", job.name, None, seen)
@@ -394,6 +400,14 @@ def test_a_job_can_be_deleted_once_it_has_ended(job: Job):
     write_state(job.folder, JobState("stopped", "train"))
     assert "deleted" in remove(HOME, "", job.name)[0]
     assert not job.folder.exists()
+
+
+def test_a_pair_that_went_with_its_job_is_not_left_chosen(monkeypatch: pytest.MonkeyPatch):
+    pairs = {name: ModelPair(name, name, base=ModelSource("folder", "/x")) for name in ("first", "second")}
+    monkeypatch.setattr(AppSettings, "pairs", lambda self: pairs)
+    kept, lost = pair_list(SPACE, "second"), pair_list(SPACE, "deleted")
+    assert kept.choices == lost.choices == [("first", "first"), ("second", "second")]
+    assert (kept.constructor_args.get("value"), lost.value) == (None, "first")
 
 
 def test_a_title_is_data_wherever_it_is_shown(job: Job):

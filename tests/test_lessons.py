@@ -1,6 +1,7 @@
 """Lessons: what they point at is really in their recordings, and another recording can take its place."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ def test_what_was_found_can_be_named() -> None:
     assert facts == {
         "pass": 2, "pass_before": 1, "position": 2, "position_before": 1, "count": 1, "token": "“C”", "final": "“C”",
         "fed_before": "“x”", "final_before": "“B”", "correct_before": 1, "correct_after": 3, "gained": 2,
-        "reached": 2, "lost": 2, "passes": "pass 2", "words": "",
+        "reached": 2, "lost": 2, "passes": "pass 2", "words": "", "fed_due": "“x”", "final_due": "“B”",
     }  # fmt: skip
     assert found_facts(LANE, [(1, 5)])["lost"] == 2
     assert found_facts(LANE, [(1, 2)])["reached"] == 2
@@ -98,12 +99,33 @@ def test_what_was_found_can_be_named() -> None:
     assert (scattered["passes"], scattered["words"]) == ("passes 1 and 3", "SELECT … FROM")
 
 
-def test_a_fast_forwarded_token_was_fed_a_wrong_guess(props: LearnProps) -> None:
+def test_a_fast_forwarded_token_has_a_wrong_guess_to_its_left() -> None:
     """Lesson 4 says so of whatever recording it plays; it follows from what the correct frontier is."""
-    for t, position in RULES["fast_forwarded"](LANE):
-        due = LANE.annotation.correct[t - 1]
-        assert LANE.fed(t, due) != LANE.trajectory.ids[due]
-        assert position > due
+    for lane in (LANE, PHRASES, NOTES.lanes["cllm_jacobi"]):
+        assert RULES["fast_forwarded"](lane)
+        for t, position in RULES["fast_forwarded"](lane):
+            due = lane.annotation.correct[t - 1]
+            assert lane.fed(t, due) != lane.trajectory.ids[due]
+            assert position > due
+
+
+def test_a_leapt_token_was_not_right_before() -> None:
+    """Stationary tokens are fast-forwarded too when the frontier reaches them: lesson 4 points at others first."""
+    assert RULES["leapt"](LANE) == [(3, 5)]
+    lane = NOTES.lanes["cllm_jacobi"]
+    leapt = [cell for cell in RULES["leapt"](lane) if cell[0] > 1]
+    assert 0 < len(leapt) < len(RULES["fast_forwarded"](lane))
+    assert not any(
+        right(lane, t - 1, p)
+        for t, p in leapt
+        if p - lane.trajectory.steps[t - 2].start < len(lane.trajectory.steps[t - 2].state)
+    )
+
+
+def test_the_seeds_of_the_recorded_answers_are_told(props: LearnProps) -> None:
+    (answer,) = [each["answer"][1] for each in props["questions"] if "differently" in each["question"]]
+    runs = read_recording(RECORDINGS / "animal.jsonl").lanes.values()
+    assert re.findall(r"[Ss]eed (\d+)", answer) == [str(lane.trajectory.config.seed) for lane in runs]
 
 
 # --- the lessons that ship
@@ -170,9 +192,11 @@ def arrives(lane: Lane, t: int, position: int) -> bool:
     return right(lane, t, position) and all(later(lane, t, position)) and not (before and right(lane, t - 1, position))
 
 
-def was_fed_a_wrong_guess(lane: Lane, t: int, position: int) -> bool:
-    wrong = lane.fed(t, position - 1) != lane.trajectory.ids[position - 1]
-    return wrong and is_fast_forwarded(lane, t, position)
+def leaps_over_a_wrong_guess(lane: Lane, t: int, position: int) -> bool:
+    """Whether a token is right in spite of a wrong guess to its left, and, where any is, not right before."""
+    due = lane.annotation.correct[t - 1]
+    new = (t, position) in RULES["leapt"](lane) or not [cell for cell in RULES["leapt"](lane) if cell[0] > 1]
+    return new and lane.fed(t, due) != lane.trajectory.ids[due] and is_fast_forwarded(lane, t, position)
 
 
 def is_transient(lane: Lane, t: int, position: int) -> bool:
@@ -180,13 +204,13 @@ def is_transient(lane: Lane, t: int, position: int) -> bool:
 
 
 SAID = {
-    "*fast-forwarded*": was_fed_a_wrong_guess,
+    "*fast-forwarded*": leaps_over_a_wrong_guess,
     "It is right, although": is_stationary,
     "*stationary*": is_stationary,
     "*transient*": is_transient,
 }
 ASKED = {
-    "right one pass early": is_fast_forwarded,
+    "sooner than one token a pass allows": is_fast_forwarded,
     "Choose a stationary token": is_stationary,
     "that arrived together, in the pass": arrives,
 }
@@ -223,7 +247,7 @@ def assert_true_to(recording: Recording, steps: list[Step]) -> set[str]:
 @pytest.mark.parametrize(
     ("name", "held"),
     [
-        ("4-fast-forwarded", {"*fast-forwarded*", "right one pass early"}),
+        ("4-fast-forwarded", {"*fast-forwarded*", "sooner than one token a pass allows"}),
         ("5-stationary", {"It is right, although", "*stationary*", "*transient*", "Choose a stationary token"}),
         ("6-collocations", {"arrived together", "apart", "that arrived together, in the pass"}),
     ],

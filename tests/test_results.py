@@ -94,6 +94,20 @@ def test_lanes_with_differing_prompt_ids_are_flagged():
     assert any("different prompt ids" in note for note in run_notes(lanes))
 
 
+def test_a_cllm_that_answers_otherwise_than_the_base_is_told_apart():
+    lanes = run_examples.lanes()
+    cllm = lanes["base_jacobi"]
+    assert not any("another model" in note for note in run_notes({**lanes, "cllm_jacobi": cllm}))
+    stopped = replace(parted(cllm), finish="stopped")
+    assert not any("another model" in note for note in run_notes({**lanes, "cllm_jacobi": stopped}))
+    (note,) = [note for note in run_notes({**lanes, "cllm_jacobi": parted(cllm)}) if "another model" in note]
+    assert "from position 5 on (6 tokens, the base 6)" in note
+    shorter = replace(cllm, ids=cllm.ids[:4])
+    assert any(
+        "from position 4 on (4 tokens, the base 6)" in note for note in run_notes({**lanes, "cllm_jacobi": shorter})
+    )
+
+
 def test_the_settings_line_names_model_device_dtype_and_block():
     line = settings_line(run_examples.lanes())
     assert line == "worked-example on cpu, float32, greedy, block of 6, block window, draft from prompt."

@@ -131,26 +131,44 @@ def test_an_oversized_or_broken_link_is_refused(text: str) -> None:
         from_query(text)
 
 
+def place(state: dict[str, Any]) -> Any:
+    return place_from_player(json.dumps(state), "p", DecodeConfig())
+
+
 def test_what_the_page_tells_of_its_player_is_kept_only_where_it_is_right() -> None:
     state = {"lane": "cllm_jacobi", "pass": 2, "view": "hindsight", "clock": "pass", "last": 9, "fixed": 3}
-    assert place_from_player(json.dumps(state)) == {
+    assert place(state) == {
         "lane": "cllm_jacobi",
         "pass": 2,
         "view": "hindsight",
         "clock": "pass",
     }
-    assert place_from_player(json.dumps({"lane": "x", "pass": -1, "view": "known"})) == {"view": "known"}
+    assert place({"lane": "x", "pass": -1, "view": "known"}) == {"view": "known"}
     for odd in ("", "{", "[]", "5", None, json.dumps({"message": "There is nothing to play yet."})):
-        assert place_from_player(odd) == {}
+        assert place_from_player(odd, "p", DecodeConfig()) == {}
+
+
+@pytest.mark.parametrize("other", [{"prompt": "q"}, {"n": 5}, {"window": "sliding"}, {"prompt": {}}])
+def test_a_place_in_a_run_of_something_else_is_left_out(other: dict[str, Any]) -> None:
+    state = {"pass": 2, "prompt": "p", "n": 16, "window": "block"}
+    assert place(state) == {"pass": 2}
+    assert place({**state, **other}) == {}
+    query, box, _ = make_link(*form_values(prompt="p"), json.dumps({**state, **other}))
+    assert from_query(value(query)).place == {}
+    assert "to no pass" in box.label
 
 
 def test_a_recording_is_shown_only_for_the_same_prompt_and_settings() -> None:
     run = worked_example.trajectory(config=DecodeConfig(block_size=6, max_new_tokens=6, top_k=3))
+    run = replace(run, model=replace(run.model, adapter="mine/target"))
     ar = replace(run, config=replace(run.config, decoder="autoregressive"))
-    shared = Shared("p", "smollm2", DecodeConfig(block_size=6, max_new_tokens=6, top_k=5))
+    shared = Shared("p", "mine", DecodeConfig(block_size=6, max_new_tokens=6, top_k=5))
     assert shows(shared, {"base_ar": ar, "base_jacobi": run})
     assert not shows(shared, {"base_ar": ar})
     assert not shows(replace(shared, prompt="q"), {"base_jacobi": run})
+    assert not shows(replace(shared, pair="smollm2"), {"base_jacobi": run})
+    plain = replace(run, model=replace(run.model, adapter=""))
+    assert not shows(replace(shared, pair=""), {"base_jacobi": plain})
     assert not shows(replace(shared, config=DecodeConfig()), {"base_jacobi": run})
 
 

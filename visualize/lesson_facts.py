@@ -54,6 +54,7 @@ def lane_facts(lane: Lane) -> dict[str, Any]:
         "model": trajectory.model.name,
         "millions": round(trajectory.model.parameters / 1e6),
         "megabytes": round(trajectory.model.parameters * _BYTES.get(trajectory.model.dtype, 4) / 1e6),
+        "seed": trajectory.config.seed,
         "n": trajectory.config.block_size if trajectory.config.decoder == "jacobi" else 1,
         "tokens": summary.tokens,
         "passes": summary.passes,
@@ -93,7 +94,7 @@ def found_facts(lane: Lane, cells: Sequence[Cell]) -> dict[str, Any]:
     t, position = cells[0]
     trajectory, correct = lane.trajectory, lane.annotation.correct
     target = trajectory.ids[position] if position < len(trajectory.ids) else None
-    before = lane.fed(t, position - 1)
+    before, due = lane.fed(t, position - 1), correct[t - 1]
     return {
         "pass": t,
         "pass_before": t - 1,
@@ -104,7 +105,9 @@ def found_facts(lane: Lane, cells: Sequence[Cell]) -> dict[str, Any]:
         "final": _label(trajectory, target),
         "fed_before": _label(trajectory, before),
         "final_before": _label(trajectory, trajectory.ids[position - 1] if position else None),
-        "correct_before": correct[t - 1],
+        "fed_due": _label(trajectory, lane.fed(t, due)),
+        "final_due": _label(trajectory, trajectory.ids[due] if due < len(trajectory.ids) else None),
+        "correct_before": due,
         "correct_after": correct[t],
         "gained": correct[t] - correct[t - 1],
         "reached": reached(lane, cells[0]),

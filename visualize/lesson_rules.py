@@ -71,6 +71,23 @@ def _of_class(name: str) -> Callable[[Lane], list[Cell]]:
     return find
 
 
+def _leapt(lane: Lane) -> list[Cell]:
+    """Fast-forwarded cells that were wrong, or not there, in the state before."""
+    return [(t, position) for t, position in _every("fast_forwarded")(lane) if not _was_right(lane, t, position)]
+
+
+def _was_right(lane: Lane, t: int, position: int) -> bool:
+    """Whether the state before pass t has the final token at a position."""
+    start, state = (0, lane.trajectory.steps[0].draft) if t == 1 else _state(lane, t - 1)
+    column = position - start
+    return 0 <= column < len(state) and state[column] == lane.trajectory.ids[position]
+
+
+def _state(lane: Lane, t: int) -> tuple[int, tuple[int, ...]]:
+    step = lane.trajectory.steps[t - 1]
+    return step.start, step.state
+
+
 def _waiting(lane: Lane) -> list[Cell]:
     """Stationary cells that the correct frontier does not reach in the next pass either."""
     correct = lane.annotation.correct
@@ -144,6 +161,7 @@ def _together(lane: Lane) -> list[Cell]:
 RULES: dict[str, Callable[[Lane], list[Cell]]] = {
     "settled": _of_class("settled"),
     "fast_forwarded": _of_class("fast_forwarded"),
+    "leapt": _leapt,
     "stationary": _of_class("stationary"),
     "every_stationary": _every("stationary"),
     "waiting": _waiting,

@@ -83,12 +83,31 @@ def run_notes(lanes: Mapping[str, Trajectory]) -> list[str]:
     notes = [note if len(labels) == len(lanes) else f"{', '.join(labels)}: {note}" for note, labels in told.items()]
     if len({trajectory.prompt_ids for trajectory in lanes.values()}) > 1 and DIFFERENT_PROMPTS not in told:
         notes.append(DIFFERENT_PROMPTS)
+    notes += [note for note in [_another_answer(lanes)] if note]
     if any(result.first_difference for result in lane_results(lanes).values()):
         notes.append(
             "Outputs part where the two best candidates lie close together: a wide pass rounds a little differently "
             "from a narrow one. The margin is the difference of their log-probabilities."
         )
     return notes
+
+
+def _another_answer(lanes: Mapping[str, Trajectory]) -> str:
+    """Say where the CLLM's answer leaves the base's; empty where it does not, or where a run was stopped."""
+    sides: dict[str, list[Trajectory]] = {"base": [], "cllm": []}
+    for key, trajectory in lanes.items():
+        if key in LANES:
+            sides[LANES[key].side].append(trajectory)
+    if not all(sides.values()) or any(each[0].partial for each in sides.values()):
+        return ""
+    base, cllm = (each[0].ids for each in sides.values())
+    if base == cllm:
+        return ""
+    at = next((n for n, (one, other) in enumerate(zip(base, cllm)) if one != other), min(len(base), len(cllm)))
+    return (
+        f"The CLLM is another model than the base: its answer is another one from position {at} on "
+        f"({len(cllm):,} tokens, the base {len(base):,})."
+    )
 
 
 @dataclass(frozen=True)

@@ -109,13 +109,19 @@ def _one_of(value: Any, choices: tuple[str, ...]) -> str:
     return str(value)
 
 
-def place_from_player(text: Any) -> OpenProps:
-    """Return where the player stands, as the page tells it (JSON); what is odd in it is left out."""
+def place_from_player(text: Any, prompt: str, config: DecodeConfig) -> OpenProps:
+    """Return where the player stands, as the page tells it (JSON); what is odd in it is left out.
+
+    Nothing is left where the player shows a run of another prompt, block size or window than the ones given.
+    """
     try:
         state = parse_json(text) if isinstance(text, str) else None
     except FormatError:
         state = None
     if not isinstance(state, Mapping):
+        return {}
+    run = {"prompt": prompt, "n": config.block_size, "window": config.window}
+    if any(state.get(name, value) != value for name, value in run.items()):
         return {}
     kept: OpenProps = {}
     for name in ("lane", "pass", "view", "clock"):
@@ -127,10 +133,11 @@ def place_from_player(text: Any) -> OpenProps:
 
 
 def shows(shared: Shared, lanes: Mapping[str, Trajectory]) -> bool:
-    """Whether recorded lanes are the run that a link is about: the same prompt, decoded with the same settings."""
+    """Whether recorded lanes are the run that a link is about: its pair, its prompt, decoded with its settings."""
     free = {"top_k"}  # says what is recorded, not what is decoded
     parallel = [trajectory for trajectory in lanes.values() if trajectory.config.decoder != "autoregressive"]
-    return bool(parallel) and all(
+    pairs = {trajectory.model.adapter.split("/")[0] for trajectory in parallel}  # an adapter is called PAIR/PART
+    return pairs == {shared.pair} - {""} and all(
         trajectory.prompt == shared.prompt
         and all(getattr(trajectory.config, name) == getattr(shared.config, name) for name in set(SETTINGS) - free)
         for trajectory in parallel

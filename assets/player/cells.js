@@ -103,7 +103,7 @@ function whyForwarded(lane, t, position) {
 }
 
 function whyStationary(lane, t) {
-  return `It is right and stays right, although position ${lane.correct[t]} ahead of it is still wrong.`;
+  return `It is right and stays right, although position ${lane.correct[t]} to its left is still wrong.`;
 }
 
 function whyTransient(lane, t, position) {

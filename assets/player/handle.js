@@ -71,14 +71,16 @@ class Handle {
     this.player.seek(cursorOf(this.player.focus(), this.player.settings.clock, pass));
   }
 
-  /** What is shown: {message} where nothing can be, else {lane, pass, last, view, clock, fixed}. */
+  /** What is shown: {message} where nothing can be, else {lane, pass, last, view, clock, fixed}, and of which run. */
   state() {
     const { player } = this;
     if (player.run.message) return { message: player.run.message };
     const lane = player.focus();
     const pass = passAt(lane, player.settings.clock, player.cursor);
     const { view, clock } = player.settings;
-    return { lane: lane.key, pass, last: lane.last, view, clock, fixed: lane.fixed[pass] };
+    const { prompt, lanes } = player.run;
+    const { n, window } = lanes.find((each) => each.decoder !== "autoregressive") ?? {};
+    return { lane: lane.key, pass, last: lane.last, view, clock, fixed: lane.fixed[pass], prompt, n, window };
   }
 
   /** What is known of a cell in hindsight: {text, label, why, right}; null where there is none. */

@@ -409,7 +409,7 @@ REASONS = [
     ("hindsight", 0, 0, "before the first pass"),
     ("hindsight", 1, 0, "one-token-at-a-time decoding would get it in this pass too"),
     ("hindsight", 1, 1, "not the token that the output has here"),
-    ("hindsight", 1, 2, "position 1 ahead of it is still wrong"),
+    ("hindsight", 1, 2, "position 1 to its left is still wrong"),
     ("hindsight", 3, 5, "2 positions past the next token"),
     ("hindsight", 4, 5, "had already reached position 6"),
     ("known now", 1, 0, "the model's own next token"),

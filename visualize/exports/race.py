@@ -116,12 +116,14 @@ class Race:
             self._line(canvas, line, top + PADDING + number * LINE)
 
     def _spans(self, racer: Racer, passes: int) -> Iterator[Span]:
-        """Yield the fixed text, then the guesses of the state after that many passes."""
+        """Yield the fixed text, then the guesses after that many passes: none once the answer has ended."""
         if not passes:
             return
         trajectory = racer.trajectory
         step, names = trajectory.steps[passes - 1], racer.classes[passes - 1]
         yield Span(readable(trajectory.text_of(trajectory.ids[: step.fixed]), self.fonts.legible))
+        if passes == len(trajectory.steps) and not trajectory.partial:
+            return
         for column in range(step.fixed - step.start, len(step.state)):
             label = piece_label(trajectory.pieces.get(step.state[column], b""), 24)
             yield Span(self.fonts.legible(label), names[column])

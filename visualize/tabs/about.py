@@ -8,16 +8,17 @@ TAGLINE = (
 ABOUT = """
 **What runs.** A language model usually gives one token per *forward pass* (one call of the model). *Jacobi decoding*
 guesses a whole *block* of n tokens, lets the model correct all of them in one pass, keeps what is certain, and repeats.
-The output is the same as one token at a time; only the number of passes changes. A *Consistency LLM* (CLLM) is a model
-trained so that its guesses become right in fewer passes.
+The output is the same as the same model's one token at a time; only the number of passes changes. A *Consistency LLM*
+(CLLM) is a model trained from the base so that its guesses become right in fewer passes: another model, whose answer may
+differ from the base's.
 
 **The grid.** Each row is a pass, each column a position in the answer. The staircase is the *fixed frontier*: how many
 leading tokens the decoder knows to be final. Every pass fixes at least one. *Known now* shows what the decoder knew at
 that moment; *hindsight* compares each guess with the final output:
 
 - ✓ *settled*: inside the part that is already right, or the one token per pass that one at a time would get too.
-- » *fast-forwarded*: right one pass earlier than one per pass would allow.
-- ◆ *stationary*: right before everything ahead of it is, and it stays right.
+- » *fast-forwarded*: right sooner than one token a pass would allow.
+- ◆ *stationary*: right before everything to its left is, and it stays right.
 - ~ *transient*: right now, but wrong again in a later pass.
 - × *wrong*: not the final token.
 

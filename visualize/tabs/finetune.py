@@ -19,8 +19,8 @@ from visualize.labels import one_line
 from visualize.recording import recordings
 from visualize.settings import AppSettings
 from visualize.tabs.finetune_form import JOB_MAIN, JOB_MORE, MAIN, MORE, TrainForm, build_train_form, preset_values
-from visualize.tabs.finetune_watch import Watch, build_watch, choices, look, replay
-from visualize.tabs.form import pair_choices
+from visualize.tabs.finetune_watch import Seen, Watch, build_watch, choices, look, replay
+from visualize.tabs.form import pair_list
 from visualize.tabs.job_panel import job_json
 from visualize.training import (
     OWN_MODEL,
@@ -83,12 +83,12 @@ def _wire_watch(
     pairs: Sequence[gr.components.Component],
 ) -> None:
     token, chosen, seen = states
-    inputs = [token, watch.jobs, watch.probe_prompt, seen]
+    inputs = [token, watch.jobs, watch.probe_prompt, seen, *pairs]
 
-    def refresh(*values: Any) -> tuple[Any, ...]:
-        found = look(settings, *values)
-        news = found[0] != gr.skip()  # such as a pair that a job has just made
-        return *found, *[gr.Dropdown(choices=pair_choices(settings)) if news else gr.skip() for _ in pairs]
+    def refresh(token: str, name: str | None, prompt: int | None, seen: Seen, *current: str) -> tuple[Any, ...]:
+        found = look(settings, token, name, prompt, seen)
+        news = found[0] != gr.skip()  # such as a pair that a job has just made, or that went with its job
+        return *found, *[pair_list(settings, each) if news else gr.skip() for each in current]
 
     for happens in (gr.Timer(TICK).tick, watch.jobs.change):
         happens(refresh, inputs, [seen, *watch.outputs, *pairs], **_QUIET)

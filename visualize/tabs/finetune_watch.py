@@ -123,14 +123,15 @@ def choices(owner: str | None, name: str | None) -> gr.Dropdown:
 def look(settings: AppSettings, token: str, name: str | None, prompt: int | None, seen: Seen) -> tuple[Any, ...]:
     """Show how the chosen job stands; what is played and tabled changes only when there is something new."""
     unchanged = [gr.skip()] * 7
+    gone = _nothing() if seen else unchanged  # what was shown of a job goes with it
     if not name:
-        return None, gr.skip(), job_json(message("idle", NO_JOB)), *_buttons(None), *unchanged
+        return None, gr.skip(), job_json(message("idle", NO_JOB)), *_buttons(None), *gone
     known = tuple(tuple(part) if isinstance(part, list) else part for part in seen) if seen else None
     try:
         owner = owner_of(settings, token)
         shown = find_shown(name, owner, known)
     except CllmError as error:
-        return None, gr.skip(), job_json(message("error", str(error))), *_buttons(None), *unchanged
+        return None, gr.skip(), job_json(message("error", str(error))), *_buttons(None), *gone
     panel, buttons = job_json(shown.view), _buttons(shown)
     if shown.key == known:
         return gr.skip(), gr.skip(), panel, *buttons, *unchanged
@@ -163,6 +164,12 @@ def _results(shown: Shown, prompt: int) -> list[Any]:
         report_rows(report) if report else None,
         _zip(shown.job) if report and shown.job else gr.DownloadButton(visible=False),
     ]
+
+
+def _nothing() -> list[Any]:
+    """Return the updates of `_results` where there is no job."""
+    hidden = gr.Column(visible=False)
+    return [hidden, gr.Radio([], value=None, visible=False), None, hidden, "", None, gr.DownloadButton(visible=False)]
 
 
 def _zip(job: Job) -> gr.DownloadButton:

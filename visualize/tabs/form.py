@@ -53,6 +53,15 @@ def pair_choices(settings: AppSettings) -> list[tuple[str, str]]:
     return [*choices, ("Your own models …", OWN_MODELS)] if settings.own_models else choices
 
 
+def pair_list(settings: AppSettings, current: str | None) -> gr.Dropdown:
+    """Return the list as it is now; a chosen pair that is gone gives way to the first."""
+    choices = pair_choices(settings)
+    names = [name for _, name in choices]
+    if current in names:
+        return gr.Dropdown(choices=choices)
+    return gr.Dropdown(choices=choices, value=next(iter(names), None))
+
+
 def build_form(settings: AppSettings, opening_prompt: str = "") -> Form:
     """Lay the widgets out in the current column, the first pair chosen, with the opening run's prompt if it fits it."""
     pairs = settings.pairs()

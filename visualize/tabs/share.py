@@ -32,6 +32,9 @@ _COPY = """async (query) => {
 }"""
 _OPEN_NEXT = f"(place) => {{ if (place) {_PLAYER}?.openNext(JSON.parse(place)); return place; }}"
 
+_WHOLE = "Link to this prompt, its settings and this pass"
+_FORM_ONLY = "Link to the prompt and the settings of the form, to no pass: they are not those of the run shown"
+
 OpenRun = Callable[[Path, str, OpenProps], tuple[Any, ...]]
 
 
@@ -40,7 +43,7 @@ def build_link() -> tuple[gr.Button, gr.Textbox]:
     with gr.Row(elem_id="share"):
         button = gr.Button("Copy link", size="sm", min_width=100, scale=0, elem_id="copy-link")
         box = gr.Textbox(
-            label="Link to this prompt, its settings and this pass",
+            label=_WHOLE,
             visible=False,
             interactive=False,
             max_lines=1,
@@ -96,10 +99,11 @@ def make_link(
     try:
         config = options_from(DecodeConfig, dict(zip(OPTIONS, options, strict=True)))
         name = "" if pair == OWN_MODELS else pair or ""
-        query = to_query(Shared(prompt or "", name, config, bool(cllm_ar), place_from_player(place)))
+        where = place_from_player(place, prompt or "", config)
+        query = to_query(Shared(prompt or "", name, config, bool(cllm_ar), where))
     except CllmError as error:
         return "", gr.skip(), _line("error", str(error))
-    return query, gr.Textbox(visible=True), gr.skip()
+    return query, gr.Textbox(label=_WHOLE if where else _FORM_ONLY, visible=True), gr.skip()
 
 
 def restored(shared: Shared, settings: AppSettings, form: Form) -> tuple[dict[Any, Any], list[str]]:
@@ -118,7 +122,8 @@ def restored(shared: Shared, settings: AppSettings, form: Form) -> tuple[dict[An
         notes.append(f"This app decodes at most {settings.max_new_tokens:,} tokens.")
     updates |= {widget: getattr(config, name) for name, widget in form.options.items()}
     updates[form.prompt] = shared.prompt
-    updates[form.cllm_ar] = gr.Checkbox(value=shared.cllm_ar, visible=pair is not None and pair.cllm is not None)
+    if pair is not None:
+        updates[form.cllm_ar] = gr.Checkbox(value=shared.cllm_ar, visible=pair.cllm is not None)
     return updates, notes
 
 
