@@ -4,6 +4,7 @@ Flags for settings come from the dataclass fields that declare them. Heavy libra
 """
 
 import argparse
+import io
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from cllm_core.cli_collocations import collocations_arguments, run_collocations
 from cllm_core.cli_export import (
-    check_writable,
     export_arguments,
     figure_arguments,
     gallery_arguments,
@@ -22,7 +22,8 @@ from cllm_core.cli_export import (
     run_gallery,
 )
 from cllm_core.cli_train import config_arguments, run_collect, run_evaluate, run_train
-from cllm_core.errors import CllmError, ConfigError
+from cllm_core.errors import CllmError, ConfigError, PromptError
+from cllm_core.files import check_writable, write_text
 from cllm_core.options import add_arguments, from_namespace
 from cllm_core.train.config import CollectConfig, EvaluateConfig, TrainConfig
 from cllm_core.types import BenchConfig, DecodeConfig
@@ -50,6 +51,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name, command in COMMANDS.items():
         command.arguments(commands.add_parser(name, help=command.help, description=command.help))
     arguments = parser.parse_args(argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a model may write what the terminal cannot show
     try:
         COMMANDS[arguments.command].run(arguments)
     except CllmError as error:
@@ -57,6 +60,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except BrokenPipeError:  # the reader of our output went away
         sys.stderr.close()
+        return 1
+    except OSError as error:
+        print(f"{parser.prog}: {error.filename or 'a file'} cannot be used: {error.strerror or error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
@@ -84,17 +90,18 @@ def _decode_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _decode(arguments: argparse.Namespace) -> None:
-    from cllm_core import io, models
+    from cllm_core import models
     from cllm_core.compare import decode
+    from cllm_core.io import save
     from cllm_core.metrics import summarize
 
     config = from_namespace(DecodeConfig, arguments)
     check_writable(arguments.out)
+    prompt = _standard_input() if arguments.prompt == "-" else arguments.prompt
     loaded = models.load(models.ModelSource.parse(arguments.model), **_loading(arguments))
-    prompt = sys.stdin.read() if arguments.prompt == "-" else arguments.prompt
     trajectory = decode(loaded, loaded.encode(prompt, chat=not arguments.raw), config)
     if arguments.out:
-        io.save(trajectory, arguments.out)
+        save(trajectory, arguments.out)
     print(trajectory.text)
     summary = summarize(trajectory)
     print(
@@ -105,6 +112,13 @@ def _decode(arguments: argparse.Namespace) -> None:
         sep="\n",
         file=sys.stderr,
     )
+
+
+def _standard_input() -> str:
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise PromptError(f"The standard input is not UTF-8 text ({error.reason} at byte {error.start}).") from error
 
 
 def _compare_arguments(parser: argparse.ArgumentParser) -> None:
@@ -123,28 +137,31 @@ def _compare_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _compare(arguments: argparse.Namespace) -> None:
-    from cllm_core import compare, io, models
+    from cllm_core import compare, models
+    from cllm_core.io import dumps_run
 
-    config = from_namespace(DecodeConfig, arguments)
     check_writable(arguments.json, arguments.save_run)
     pair = _pair(arguments)
+    config = from_namespace(DecodeConfig, arguments, pair.decode)
     examples = _prompts(arguments)
     loaded = {"base": models.load(pair.base, **_loading(arguments))}
     if pair.cllm:
         loaded["cllm"] = models.load(pair.cllm, **_loading(arguments))
     lanes = [*compare.DEFAULT_LANES, *(["cllm_ar"] if arguments.cllm_ar else [])]
-    compare.warm_up(loaded, pair.wrap(examples[0].prompt), config, chat=pair.chat)
+    given = len(examples)
+    examples = compare.with_room(loaded, examples, lambda each: each.asked(pair.wrap), chat=pair.chat, report=_tell)
+    compare.warm_up(loaded, examples[0].asked(pair.wrap), config, chat=pair.chat)
     results: list[tuple[str, Mapping[str, LaneResult]]] = []
     for number, example in enumerate(examples, 1):
-        asked = _asked(pair, example)
-        results.append((example.prompt, compare.compare(loaded, asked, config, chat=pair.chat, lanes=lanes)))
-        print(f"{number}/{len(examples)} {example.id}", file=sys.stderr)
-    result = compare.comparison_to_dict(pair.name, loaded, results, config)
+        found = compare.compare(loaded, example.asked(pair.wrap), config, chat=pair.chat, lanes=lanes)
+        results.append((example.prompt, found))
+        _tell(f"{number}/{len(examples)} {example.id}")
+    result = compare.comparison_to_dict(pair.name, loaded, results, config) | {"left_out": given - len(examples)}
     if arguments.json:
         _write_json(arguments.json, result)
     if arguments.save_run:
         trajectories = {key: lane.trajectory for key, lane in results[-1][1].items()}
-        arguments.save_run.write_text(io.dumps_run(trajectories) + "\n", encoding="utf-8", newline="\n")
+        write_text(arguments.save_run, dumps_run(trajectories) + "\n")
     print(_summary_table(result["summary"]))
 
 
@@ -172,10 +189,8 @@ def _prompts(arguments: argparse.Namespace) -> "list[Example]":
     return list(file.examples[: arguments.limit])
 
 
-def _asked(pair: "ModelPair", example: "Example") -> "str | list[dict[str, str]]":
-    if example.messages:
-        return [{"role": message.role, "content": message.content} for message in example.messages]
-    return pair.wrap(example.prompt)
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr)
 
 
 def _summary_table(summary: Mapping[str, Mapping[str, Any]]) -> str:
@@ -210,7 +225,7 @@ def _bench(arguments: argparse.Namespace) -> None:
     loaded = models.load(source, **_loading(arguments))
     plain = models.load(source, packed=False, **_loading(arguments)) if is_packed(loaded.model) else loaded
     pair = _pair_under_test(arguments)
-    result = bench.bench(loaded, plain, config, pair, lambda line: print(line, file=sys.stderr))
+    result = bench.bench(loaded, plain, config, pair, _tell)
     if arguments.json:
         _write_json(arguments.json, result)
     print(bench.as_table(result))
@@ -244,7 +259,7 @@ def _fetch(arguments: argparse.Namespace) -> None:
 
 def _write_json(path: Path, value: Any) -> None:
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1)
-    path.write_text(text + "\n", encoding="utf-8", newline="\n")
+    write_text(path, text + "\n")
 
 
 COMMANDS = {

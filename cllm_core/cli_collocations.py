@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from cllm_core.collocations import CollocationTable, Share
-from cllm_core.errors import ConfigError
+from cllm_core.files import check_writable
 from cllm_core.mining import MiningConfig
 from cllm_core.options import add_arguments, from_namespace
 
@@ -30,8 +30,7 @@ def run_collocations(arguments: argparse.Namespace) -> None:
     from cllm_core.mining import mine
 
     config = from_namespace(MiningConfig, arguments)
-    if arguments.out and not arguments.out.absolute().parent.is_dir():
-        raise ConfigError(f"There is no folder {arguments.out.absolute().parent}: make it first.")
+    check_writable(arguments.out)
     corpus = read_corpus(arguments.corpus)
     for problem in corpus.problems:
         print(f"left out: {problem}", file=sys.stderr)

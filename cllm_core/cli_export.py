@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cllm_core.errors import ExportError, FormatError
+from cllm_core.files import check_writable, write_whole
 from cllm_core.options import add_arguments, from_namespace
 from visualize.exports.options import ExportOptions
 
@@ -89,19 +90,6 @@ def _source(path: Path, kind: str) -> Any:
 
 
 def _write(path: Path, data: bytes) -> None:
-    from visualize.exports.files import write_whole
-
     check_writable(path)
     write_whole(path, data)
     print(f"{path} ({len(data):,} bytes)")
-
-
-def check_writable(*paths: Path | None) -> None:
-    """Raise ExportError, before any work is done, if a file could not be written after it."""
-    for path in paths:
-        if path is None:
-            continue
-        if path.is_dir():
-            raise ExportError(f"{path} is a folder: name a file.")
-        if not path.absolute().parent.is_dir():
-            raise ExportError(f"There is no folder {path.absolute().parent}: make it first.")

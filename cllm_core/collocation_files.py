@@ -11,6 +11,7 @@ from typing import Any
 
 from cllm_core.collocations import Collocation, CollocationTable, Share, measure
 from cllm_core.errors import FormatError, NewerFormat
+from cllm_core.files import write_text
 from cllm_core.io import RUN_SCHEMA, SCHEMA, parse_json, run_from_dict
 from cllm_core.types import Trajectory
 
@@ -173,7 +174,7 @@ def save_table(table: CollocationTable, path: Path) -> None:
     """Write the table as JSON (UTF-8), a collocation a line."""
     data = table_to_dict(table)
     rows = ",\n".join(_json(each) for each in data.pop("collocations"))
-    path.write_text(f'{_json(data)[:-1]},"collocations":[\n{rows}\n]}}\n', encoding="utf-8", newline="\n")
+    write_text(path, f'{_json(data)[:-1]},"collocations":[\n{rows}\n]}}\n')
 
 
 def load_table(path: Path) -> CollocationTable:

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import islice
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from cllm_core.decoders import DECODERS
-from cllm_core.errors import ConfigError
+from cllm_core.decoders.loop import room_for_output
+from cllm_core.errors import ConfigError, PromptError
 from cllm_core.metrics import Summary, summarize
 from cllm_core.record import Recorder
 from cllm_core.types import DecodeConfig, Step, Trajectory
@@ -43,6 +44,18 @@ DIFFERENT_PROMPTS = "The two models see different prompt ids, because their toke
 WARM_UP_PASSES = 3  # the prompt's pass, and enough after it for what is compiled or tuned on second sight
 DEFAULT_LANES = ("base_ar", "base_jacobi", "cllm_jacobi")
 Models = Mapping[str, "LoadedModel"]  # side -> model
+Prompt = str | Sequence[Mapping[str, str]]  # text, or a conversation
+
+
+class Named(Protocol):
+    """What has an id to be told by."""
+
+    @property
+    def id(self) -> str:
+        """Unique among its like."""
+
+
+E = TypeVar("E", bound=Named)
 
 
 @dataclass(frozen=True)
@@ -98,8 +111,34 @@ def lanes_of(models: Models, wanted: Sequence[str] = DEFAULT_LANES) -> list[Lane
     return [lane for lane in LANES.values() if lane.key in wanted and lane.side in models]
 
 
+def with_room(
+    models: Models,
+    examples: Sequence[E],
+    asked: Callable[[E], Prompt],
+    *,
+    chat: bool,
+    report: Callable[[str], None],
+) -> list[E]:
+    """Return the examples whose prompts leave every model room for an answer; the others are told by their id.
+
+    PromptError if none is left.
+    """
+    kept, error = [], None
+    for example in examples:
+        try:
+            for loaded in models.values():
+                room_for_output(loaded, loaded.encode(asked(example), chat=chat).ids)
+            kept.append(example)
+        except PromptError as found:
+            error = found
+            report(f"{example.id} is left out: {found}")
+    if not kept:
+        raise error or PromptError("There is no prompt to decode.")
+    return kept
+
+
 def warm_up(
-    models: Models, prompt: str, config: DecodeConfig, *, chat: bool, stop: Callable[[], bool] = lambda: False
+    models: Models, prompt: Prompt, config: DecodeConfig, *, chat: bool, stop: Callable[[], bool] = lambda: False
 ) -> None:
     """Run a few passes of every model, as wide as those to be measured, so that no lane pays for first-time work."""
     for loaded in models.values():
@@ -114,7 +153,7 @@ def warm_up(
 
 def run_lanes(
     models: Models,
-    prompt: str | Sequence[Mapping[str, str]],
+    prompt: Prompt,
     config: DecodeConfig,
     *,
     chat: bool,
@@ -133,7 +172,7 @@ def run_lanes(
             return
 
 
-def _encode(models: Models, prompt: str | Sequence[Mapping[str, str]], chat: bool) -> "dict[str, EncodedPrompt]":
+def _encode(models: Models, prompt: Prompt, chat: bool) -> "dict[str, EncodedPrompt]":
     """Encode the prompt for each side; where the sides do not see the same input, every lane's notes say so."""
     prompts = {side: loaded.encode(prompt, chat=chat) for side, loaded in models.items()}
     seen = {(loaded.info.tokenizer, prompts[side].ids) for side, loaded in models.items()}
@@ -144,7 +183,7 @@ def _encode(models: Models, prompt: str | Sequence[Mapping[str, str]], chat: boo
 
 def compare(
     models: Models,
-    prompt: str | Sequence[Mapping[str, str]],
+    prompt: Prompt,
     config: DecodeConfig,
     *,
     chat: bool,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cllm_core.errors import ConfigError, FormatError, NewerFormat
+from cllm_core.files import write_text
 from cllm_core.types import FINISHES, DecodeConfig, ModelInfo, Step, Trajectory
 
 SCHEMA = "cllm-trajectory"
@@ -124,7 +125,7 @@ def loads(text: str | bytes) -> Trajectory:
 
 def save(trajectory: Trajectory, path: str | Path) -> None:
     """Write one trajectory as a JSON file (UTF-8)."""
-    Path(path).write_text(dumps(trajectory) + "\n", encoding="utf-8", newline="\n")
+    write_text(Path(path), dumps(trajectory) + "\n")
 
 
 def load(path: str | Path) -> Trajectory:
@@ -134,8 +135,7 @@ def load(path: str | Path) -> Trajectory:
 
 def save_jsonl(trajectories: Iterable[Trajectory], path: str | Path) -> None:
     """Write one trajectory a line (UTF-8)."""
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
-        file.writelines(dumps(trajectory) + "\n" for trajectory in trajectories)
+    write_text(Path(path), "".join(dumps(trajectory) + "\n" for trajectory in trajectories))
 
 
 def load_jsonl(path: str | Path) -> list[Trajectory]:

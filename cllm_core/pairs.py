@@ -41,9 +41,9 @@ class ModelSource:
         text = text.strip()
         if text == BUNDLED:
             return cls("bundled", BUNDLED)
-        folder = Path(text).expanduser()
-        if text and folder.is_dir():
-            return cls("folder", str(folder.resolve()))
+        folder = _existing_folder(text)
+        if folder is not None:
+            return cls("folder", str(folder))
         found = _HUB_ID.fullmatch(text)
         if found and not text.startswith((".", "/")):
             return cls("hub", found["repo"], found["revision"] or "")
@@ -60,6 +60,14 @@ class ModelSource:
     def __str__(self) -> str:
         """Return the text that `parse` reads (the adapter left out)."""
         return f"{self.where}@{self.revision}" if self.revision else self.where
+
+
+def _existing_folder(text: str) -> Path | None:
+    try:
+        folder = Path(text).expanduser()
+        return folder.resolve() if text and folder.is_dir() else None
+    except (OSError, RuntimeError, ValueError):  # a name too long for a file, ~nobody, a NUL
+        return None
 
 
 def adapter_title(adapter: str) -> str:

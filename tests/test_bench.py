@@ -9,6 +9,7 @@ import tiny
 
 from cllm_core import bench, cli, models
 from cllm_core.bench import PairUnderTest
+from cllm_core.errors import CllmError
 from cllm_core.packed import pack_linears
 from cllm_core.types import BenchConfig, DecodeConfig
 
@@ -65,9 +66,10 @@ def test_the_short_cuts_of_training_are_reported(monkeypatch: pytest.MonkeyPatch
     assert "6.0x   block by block" in bench.as_table(found)
 
 
-def test_two_sides_with_different_ids_are_no_comparison():
-    with pytest.raises(RuntimeError, match="different ids"):
-        bench.race(lambda: (1, 2), lambda: (1, 3), 1)
+def test_two_sides_with_different_ids_are_no_comparison_where_they_should_be_the_same():
+    with pytest.raises(CllmError, match="different ids"):
+        bench.race(lambda: (1, 2), lambda: (1, 3), 1, same=True)
+    assert len(bench.race(lambda: (1, 2), lambda: (1, 3), 1, same=False).seconds) == 1
 
 
 def test_the_command_writes_what_it_prints(

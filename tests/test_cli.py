@@ -1,6 +1,7 @@
 """The command line, run in this process on a tiny random model."""
 
 import json
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,71 @@ def test_compare_checks_a_cllm_against_its_own_model(
     assert set(lanes) == {"base_ar", "base_jacobi", "cllm_jacobi"}
     assert lanes["cllm_jacobi"]["equals_ar"] is True  # against the CLLM's own one-at-a-time ids
     assert lanes["cllm_jacobi"]["ids"] != lanes["base_ar"]["ids"]
+
+
+def test_compare_decodes_as_the_pair_says_unless_a_flag_says_otherwise(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suits = {"block_size": 5, "window": "sliding", "model_defaults": False, "max_new_tokens": 8}
+    pair = models.ModelPair("x", "x", models.ModelSource("bundled", "smollm2"), decode=suits)
+    monkeypatch.setattr(models, "find_pair", lambda name: pair)
+    out = tmp_path / "out.json"
+    for flags, expected in (([], suits), (["--block-size", "3"], {**suits, "block_size": 3})):
+        assert run(capsys, "compare", "--pair", "x", "--prompt", "abc", "--json", str(out), *flags)[0] == 0
+        config = json.loads(out.read_text(encoding="utf-8"))["config"]
+        assert {name: config[name] for name in suits} == expected
+
+
+def test_a_prompt_that_is_too_long_costs_only_itself(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    prompts, out = tmp_path / "prompts.txt", tmp_path / "out.json"
+    prompts.write_text("b" * 5000 + "\nabc\n" + "b" * 5000 + "\nxyz\n", encoding="utf-8")
+    flags = ["--prompts", str(prompts), "--json", str(out), "--max-new-tokens", "4"]
+    code, _, notes = run(capsys, "compare", *flags)
+    result = json.loads(out.read_text(encoding="utf-8"))
+    assert code == 0
+    assert [row["prompt"] for row in result["prompts"]] == ["abc", "xyz"]
+    assert (result["left_out"], notes.count("is left out: The prompt has")) == (2, 2)
+    code, _, error = run(capsys, "compare", "--prompt", "b" * 5000, "--max-new-tokens", "4")
+    assert code == 1
+    assert "shorten the prompt" in error
+
+
+def test_results_that_could_not_be_written_are_refused_before_the_work(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(models, "load", lambda *arguments, **options: pytest.fail("a model was loaded"))
+    for flags in (
+        ["decode", "--prompt", "a", "--out", "/proc/x.json"],
+        ["compare", "--prompt", "a", "--json", "/proc/x.json"],
+        ["compare", "--prompt", "a", "--save-run", "/proc/x.json"],
+        ["evaluate", "--json", "/proc/x.json"],
+        ["bench", "--json", "/proc/x.json"],
+        ["collocations", "x.txt", "--out", "/proc/x.json"],
+    ):
+        code, _, error = run(capsys, *flags)
+        assert (code, error.count("\n")) == (1, 1)
+        assert "Cannot write into /proc" in error
+
+
+def test_standard_input_is_utf_8_whatever_the_locale(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flags = ["decode", "--prompt", "-", "--max-new-tokens", "2", "--out", str(tmp_path / "run.json")]
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO("é日".encode()), encoding="ascii"))
+    assert run(capsys, *flags)[0] == 0
+    assert io.load(tmp_path / "run.json").prompt == "é日"
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"caf\xe9"), encoding="utf-8"))
+    code, _, error = run(capsys, *flags)
+    assert code == 1
+    assert "not UTF-8" in error
+
+
+def test_text_that_the_terminal_cannot_show_is_printed_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = BytesIO()
+    monkeypatch.setattr("sys.stdout", TextIOWrapper(shown, encoding="ascii", write_through=True))
+    monkeypatch.setattr("cllm_core.types.Trajectory.text", property(lambda self: "日本"))
+    assert main(["decode", "--prompt", "abc", "--max-new-tokens", "2"]) == 0
+    assert shown.getvalue().startswith(rb"\u65e5\u672c")
 
 
 def test_export_reads_what_decode_wrote(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

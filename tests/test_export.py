@@ -9,9 +9,9 @@ import worked_example
 
 from cllm_core import io
 from cllm_core.errors import ExportError, FormatError, NewerFormat
+from cllm_core.files import write_whole
 from cllm_core.types import ModelInfo, Step
 from visualize.export import EXPORTERS, ExportOptions, export, export_name, read_csv_cells
-from visualize.exports.files import write_whole
 
 # JSON
 

@@ -200,6 +200,17 @@ def test_a_job_runs_its_stages_and_outlives_whoever_started_it(make: Callable[..
         runner.start(job)
 
 
+def test_a_damaged_job_beside_it_stops_no_job(make: Callable[..., Job]):
+    pid, started = identity()
+    (make().folder / "state.json").write_text("")
+    waiting = make()
+    write_state(waiting.folder, JobState("queued", pid=pid, process_started=started, queued=1.0))
+    (waiting.folder / "job.json").write_text("")
+    job = make()
+    runner.start(job)
+    assert settled(job).status == "finished"
+
+
 def test_stop_ends_the_whole_tree_and_resume_goes_on(make: Callable[..., Job]):
     """Stopping a launcher alone leaves its child training, and the device's memory taken."""
     job = make(train="sleep")
@@ -332,8 +343,9 @@ def test_repetition_counts_the_answer_only_and_knows_one_token_and_two():
     assert repetition([1, 2]) == 0.0
 
 
-def test_agreement_is_one_for_the_same_ids_and_cuts_the_reference_to_the_answer():
-    assert agreement([1, 2, 3], [1, 2, 3, 4, 5]) == 1.0
+def test_agreement_is_one_for_the_same_ids_only():
+    assert agreement([1, 2, 3], [1, 2, 3]) == 1.0
+    assert agreement([1, 2, 3], [1, 2, 3, 4, 5]) == 0.75
     assert agreement([1, 2, 3], [4, 5, 6]) == 0.0
     assert 0 < agreement([1, 2, 9], [1, 2, 3]) < 1
     assert agreement([], [1]) == 0.0

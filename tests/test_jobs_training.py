@@ -29,6 +29,7 @@ from cllm_core.train.jobs.forecast import forecast
 from cllm_core.train.jobs.plan import JobConfig, JobPlan
 from cllm_core.train.jobs.probe import Probe, probe_file, probe_steps, read_measures
 from cllm_core.train.jobs.process import descendants
+from cllm_core.train.jobs.report import result_files
 from cllm_core.train.jobs.state import JobState, read_state, write_state
 from cllm_core.train.jobs.worker import run_stage
 from cllm_core.train.student import Student
@@ -276,7 +277,15 @@ def test_a_paused_run_can_end_with_its_best_checkpoint(make: Callable[..., Job])
     assert ended(job).status == "finished"
     result, best = (job.folder / name / "adapter_model.safetensors" for name in ("adapter", "best"))
     assert result.read_bytes() == best.read_bytes()
-    assert all_pairs()[job.name].results["prompts"] == 2
+    pair = all_pairs()[job.name]
+    assert pair.results["prompts"] == 2
+    best_step = json.loads((job.folder / "best" / "measures.json").read_text())["step"]
+    assert best_step < 12
+    assert pair.description.endswith(f", in {best_step} steps.")
+    card = (job.folder / "card.md").read_text()
+    assert f"Steps: {best_step} of 12, the best checkpoint;" in card
+    assert "Data: 8 rows" in card
+    assert job.folder / "card.md" in result_files(job)
     with pytest.raises(TrainingError, match="no best checkpoint"):
         runner.use_best(job)
 

@@ -64,6 +64,9 @@ def test_what_is_none_of_them_is_said_with_the_ways_to_name_one(text):
 def test_a_misspelt_bundled_name_is_recognised():
     with pytest.raises(ModelNotFound, match=r"did you mean smollm2"):
         ModelSource.parse("smolm2")
+    for text in ("~nosuchuser/model", "x" * 5000, "a\0b"):
+        with pytest.raises(ModelNotFound):
+            ModelSource.parse(text)
 
 
 def test_a_title_never_holds_a_full_path(tmp_path):

@@ -210,6 +210,21 @@ def test_gold_answers_can_be_collected(tmp_path, where):
         run(training_rows.collect_config(tmp_path / "none", where, answers="gold"))
 
 
+def test_a_gold_answer_that_is_cut_is_unfinished_and_not_closed(tmp_path, where):
+    data = tmp_path / "answers.jsonl"
+    answers = ("xyz", "xyzuvwxyzuvwxyzuvw")
+    data.write_text("".join(json.dumps({"prompt": answer, "answer": answer}) + "\n" for answer in answers))
+    config = training_rows.collect_config(tmp_path / "rows", {**where, "data": str(data)}, answers="gold")
+    result, _ = run(config)
+    assert (result.rows, dict(result.dropped)) == (1, {"unfinished": 1})
+
+
+def test_a_folder_whose_answers_were_all_dropped_says_why(tmp_path, where):
+    run(training_rows.collect_config(tmp_path / "rows", where, max_new_tokens=1, trajectories=False))
+    with pytest.raises(TrainingError, match=r"learnt from \(9 unfinished\)\. An unfinished one needs more tokens"):
+        read_rows(tmp_path / "rows")
+
+
 def test_rows_survive_json_and_arrow(tmp_path, where, unfinished_is_fine):
     run(training_rows.collect_config(tmp_path / "rows", where, format="arrow"))
     rows = read_rows(tmp_path / "rows")
@@ -226,6 +241,16 @@ def test_a_damaged_row_is_named_by_file_and_line(tmp_path):
         read_rows(tmp_path)
     with pytest.raises(FormatError, match="do not fit its answer's blocks"):
         row_from_dict({**row_to_dict(row), "block_size": 3})
+    states = row_to_dict(row)["states"]
+    for changed in (
+        {"block_size": 0},
+        {"prompt_ids": [-1]},
+        {"states": states[:-1]},
+        {"states": [[[*states[0][0]], [1]], *states[1:]]},
+        {"states": [[["x"] * 4], *states[1:]]},
+    ):
+        with pytest.raises(FormatError):
+            row_from_dict({**row_to_dict(row), **changed})
     with pytest.raises(TrainingError, match="There is no folder"):
         read_rows(tmp_path / "nowhere")
 

@@ -59,6 +59,18 @@ def test_stretches_start_at_block_borders_and_meet_every_answer_token():
     assert (whole.start, whole.stop) == (0, 30)
 
 
+@pytest.mark.parametrize("size", [17, 32, 48, 60])
+@pytest.mark.parametrize(("length", "block"), [(1, 4), (8, 16), (24, 32), (33, 64), (16, 16), (33, 16)])
+def test_no_stretch_is_empty_and_every_token_is_in_one(size, length, block):
+    row = training_rows.random_row(1, answer=size, block_size=block)
+    covered, rng = set(), random.Random(0)
+    for _ in range(400):
+        stretch = choose_stretch(row, length, rng)
+        assert stretch.start < stretch.stop <= size
+        covered |= set(range(stretch.start, stretch.stop))
+    assert covered == set(range(size))
+
+
 def test_a_gold_answer_is_closed_by_one_end_token(tmp_path):
     data = training_rows.write_prompts(tmp_path / "prompts.jsonl", 4)
     loaded = own_tokenizer(eos_token_id=7)

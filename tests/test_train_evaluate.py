@@ -6,7 +6,7 @@ import tiny
 import training_rows
 
 from cllm_core import models, pairs
-from cllm_core.errors import ConfigError, TaskError
+from cllm_core.errors import ConfigError, ExportError, TaskError
 from cllm_core.tasks import Example, get_task
 from cllm_core.train.config import EvaluateConfig
 from cllm_core.train.evaluate import as_table, decode_config, evaluate, evaluate_command, held_out, summarize
@@ -67,6 +67,16 @@ def test_a_race_runs_two_lanes_and_claims_no_equality_that_it_did_not_check(pair
     assert lanes["cllm_jacobi"]["equals_ar"] is None
 
 
+def test_a_prompt_without_room_is_left_out_and_counted(pair, tmp_path):
+    rows = [{"id": name, "prompt": text} for name, text in (("long", "b" * 5000), ("short", "abc"))]
+    data = tmp_path / "long.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = []
+    result = evaluate_command(settings(tmp_path, data=str(data)), said.append)
+    assert (result["prompts"], result["left_out"]) == (1, 1)
+    assert any(line.startswith("long is left out: The prompt has") for line in said)
+
+
 def test_settings_override_what_suits_the_pair(pair, tmp_path):
     decode = decode_config(settings(tmp_path, block_size=7, window="block", seed=4), pair, get_task("prompts"))
     assert (decode.block_size, decode.window, decode.seed, decode.max_new_tokens) == (7, "block", 4, 12)
@@ -115,5 +125,5 @@ def test_nothing_is_measured_on_what_was_trained_on(tmp_path):
 
 
 def test_a_file_that_could_not_be_written_is_refused_before_any_work(tmp_path):
-    with pytest.raises(ConfigError, match="There is no folder"):
+    with pytest.raises(ExportError, match="There is no folder"):
         evaluate_command(settings(tmp_path, json=str(tmp_path / "none/out.json")))

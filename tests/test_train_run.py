@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from typing import ClassVar
 
 import pytest
@@ -21,6 +22,7 @@ from cllm_core import hf, models
 from cllm_core.errors import ConfigError, TrainingError
 from cllm_core.train import adapter, loop, run
 from cllm_core.train.config import TrainConfig
+from cllm_core.train.cost import estimate
 from cllm_core.train.data import fit_rows
 from cllm_core.train.folder import RunFolder
 from cllm_core.train.pack import Item, pack, wrong_part
@@ -245,6 +247,17 @@ def test_a_row_without_room_for_an_answer_is_left_out_and_named_and_a_long_answe
         fit_rows(rows[:1], 32)
 
 
+@pytest.mark.parametrize("room", range(1, 13))
+def test_a_cut_answer_keeps_the_states_that_are_left_of_its_blocks(room):
+    row = training_rows.random_row(1, prompt=6)
+    ((cut,), _) = fit_rows([replace(row, states=(((*row.states[0][0],), row.states[0][0]), *row.states[1:]))], 6 + room)
+    assert (len(cut.answer_ids), len(cut.states)) == (room, len(cut.blocks()))
+    for states, fixed_point in zip(cut.states, cut.blocks(), strict=True):
+        assert len(set(states)) == len(states)
+        assert all(len(state) == len(fixed_point) and state != fixed_point for state in states)
+    assert estimate([cut], "unknown").tokens > 0
+
+
 def test_every_trained_tensor_must_get_a_gradient(tmp_path, where):
     """A loss made to require a gradient by hand trains nothing, silently."""
     built = make_loop(tmp_path, where)
@@ -366,6 +379,28 @@ def test_every_variant_of_the_loss_trains(tmp_path, where, changes):
     assert result.finished
     losses = [json.loads(line)["loss"] for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
     assert losses[-1] < losses[0]
+
+
+def test_rows_are_learnt_that_the_longest_length_cuts(tmp_path, where):
+    config = states_config(tmp_path, where, "run", max_length=13)
+    assert train(config)[0].finished
+
+
+def test_rows_whose_ids_the_model_lacks_are_refused(tmp_path, where):
+    config = states_config(tmp_path, where, "run")
+    row = training_rows.random_row(1)
+    write_shard(shard_path(tmp_path / "rows", 0), [replace(row, answer_ids=(10**6, *row.answer_ids[1:]))])
+    with pytest.raises(TrainingError, match="hold the token id 1000000"):
+        train(config)
+
+
+def test_a_stretch_shorter_than_a_block_is_refused_where_blocks_are_learnt(tmp_path, where):
+    with pytest.raises(ConfigError, match="shorter than a block of 64"):
+        training_rows.train_config(tmp_path / "run", where, noise="random", block_size=64, stretch=33)
+    with pytest.raises(ConfigError, match="shorter than a block of 4"):
+        train(states_config(tmp_path, where, "run", stretch=3))
+    windows = training_rows.train_config(tmp_path / "windows", where, block_size=64, stretch=3, steps=2)
+    assert train(windows)[0].finished
 
 
 def test_collected_rows_without_states_are_refused_where_states_are_needed(tmp_path, where):

@@ -7,12 +7,12 @@ from typing import Any, TypedDict
 
 from cllm_core import io
 from cllm_core.errors import CllmError
-from cllm_core.train.jobs.folder import Job
+from cllm_core.train.jobs.folder import Job, read_metrics
 from cllm_core.train.jobs.forecast import duration
 from cllm_core.train.jobs.guard import Measures
 from cllm_core.train.jobs.plan import JobPlan
 from cllm_core.train.jobs.probe import probe_file, read_measures
-from cllm_core.train.jobs.progress import Progress, read_metrics, stage_progress
+from cllm_core.train.jobs.progress import Progress, stage_progress
 from cllm_core.train.jobs.runner import job_state
 from cllm_core.train.jobs.state import JobState
 from cllm_core.types import Trajectory

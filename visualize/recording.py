@@ -12,6 +12,7 @@ from typing import Any
 
 from cllm_core import io
 from cllm_core.errors import CllmError, FormatError, TrainingError
+from cllm_core.files import write_text
 from cllm_core.io import parse_json
 from cllm_core.train.jobs.folder import Job, find_job
 from cllm_core.train.jobs.probe import probe_steps
@@ -111,8 +112,8 @@ def main() -> int:
         if job_state(job).status != "finished":
             raise TrainingError("Only a finished job can be recorded.")
         text = json.dumps(record(job), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        Path(sys.argv[2]).write_text(text + "\n", encoding="utf-8")
-    except (CllmError, OSError) as error:
+        write_text(Path(sys.argv[2]), text + "\n")
+    except CllmError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

@@ -6,10 +6,20 @@ file, no recorder, and no clock but the one around the pass.
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
 from cllm_core.errors import PromptError
 from cllm_core.lm import CausalLM
 from cllm_core.types import Step
+
+
+class Holds(Protocol):
+    """What has a context: a session, or a loaded model."""
+
+    @property
+    def context(self) -> int:
+        """Most tokens it can hold."""
+
 
 WindowEnd = Callable[[int], int]  # fixed frontier -> end (exclusive) of the window that the next pass works on
 Guesser = Callable[[int, int], Sequence[int]]  # (how many, last fixed token) -> fresh guesses
@@ -68,7 +78,7 @@ def accept(draft: Sequence[int], predicted: Sequence[int], eos_ids: frozenset[in
     return accepted
 
 
-def room_for_output(lm: CausalLM, prompt_ids: Sequence[int]) -> int:
+def room_for_output(lm: Holds, prompt_ids: Sequence[int]) -> int:
     """Return how many tokens fit after the prompt; PromptError if the prompt is empty or leaves no room."""
     if not prompt_ids:
         raise PromptError("The prompt is empty: type some text to continue from.")

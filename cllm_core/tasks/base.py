@@ -2,7 +2,7 @@
 
 import gzip
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -35,6 +35,10 @@ class Example:
     def chat(self) -> list[dict[str, str]]:
         """Return the conversation as a chat template takes it; a lone prompt is one user turn."""
         return [asdict(message) for message in self.messages or (Message("user", self.prompt),)]
+
+    def asked(self, wrap: Callable[[str], str] = str) -> str | list[dict[str, str]]:
+        """Return what a model is asked: the conversation where there is one, else the prompt put through `wrap`."""
+        return self.chat() if self.messages else wrap(self.prompt)
 
 
 class Task(Protocol):

@@ -2,7 +2,7 @@
 
 import platform
 import shlex
-from collections.abc import Sequence
+from pathlib import Path
 
 import peft
 import torch
@@ -11,34 +11,37 @@ import transformers
 from cllm_core.options import flags
 from cllm_core.tasks import get_task
 from cllm_core.train.config import TrainConfig
-from cllm_core.train.folder import RunFolder
-from cllm_core.train.rows import Row
 from cllm_core.types import ModelInfo
 
 CARD = "card.md"  # the last file of a finished run
 
 
 def write_card(
-    folder: RunFolder,
+    folder: Path,
     config: TrainConfig,
     info: ModelInfo,
-    rows: Sequence[Row],
     *,
+    rows: int,
     rank: int | None,
+    steps: int,
     tokens: int,
     seconds: float,
 ) -> None:
-    """Write card.md into the run's folder; `rank` is the adapter's, None where every weight was trained."""
+    """Write card.md into the run's folder; `rank` is the adapter's, None where every weight was trained.
+
+    `steps` are those that the result had, `tokens` and `seconds` what they fed and took.
+    """
+    done = f"{steps}" if steps == config.steps else f"{steps} of {config.steps}, the best checkpoint"
     where = info.device_name or info.device
     lines = [
-        f"# {folder.path.name}",
+        f"# {folder.name}",
         "",
         f"{'A consistency model' if config.objective == 'consistency' else 'A target model'} made from "
         f"{info.name} ({info.parameters / 1e6:.0f}M weights, revision {info.revision or 'unknown'}).",
         "",
         f"- Trained: {f'LoRA, rank {rank}' if rank else 'every weight'}",
-        f"- Data: {len(rows):,} rows; {_data(config)}",
-        f"- Steps: {config.steps}, {tokens:,} tokens fed (noisy copies included)",
+        f"- Data: {rows:,} rows; {_data(config)}",
+        f"- Steps: {done}; {tokens:,} tokens fed (noisy copies included)",
         f"- Time: {seconds / 3600:.2f} hours of steps, on {where} ({platform.machine()})",
         f"- Seed: {config.seed}",
         f"- Versions: torch {torch.__version__}, transformers {transformers.__version__}, peft {peft.__version__}",
@@ -52,7 +55,7 @@ def write_card(
         "Metrics of every step are in metrics.jsonl, all settings in config.json.",
         "",
     ]
-    (folder.path / CARD).write_text("\n".join(lines), encoding="utf-8")
+    (folder / CARD).write_text("\n".join(lines), encoding="utf-8")
 
 
 def _data(config: TrainConfig) -> str:

@@ -122,7 +122,7 @@ def _answers(loaded: "LoadedModel", asked: Sequence[tuple[Example, State]], conf
         if not example.answer:
             raise TrainingError(f"Example {example.id} of {config.task} has no gold answer: use answers target.")
         ids = loaded.tokenizer(example.answer, add_special_tokens=False)["input_ids"]
-        pairs.append((prompt, (*ids[: config.max_new_tokens - 1], end)))
+        pairs.append((prompt, (*ids, end)[: config.max_new_tokens]))  # one that is cut has no end and is dropped
     return read_answers(loaded.model, pairs)
 
 

@@ -38,7 +38,7 @@ class CollectConfig:
     shard: int = option(64, "Prompts in a shard file: what a killed run loses at most.", minimum=1)
     format: str = option("jsonl", "jsonl: the shards alone; arrow: a data set beside them.", choices=("jsonl", "arrow"))
     seed: int = option(0, "Seed of the sample and of the drafts.", minimum=0, maximum=2**31 - 1)
-    device: str = option("auto", "auto, cpu or cuda.")
+    device: str = option("auto", "auto or cpu.", choices=("auto", "cpu"))
     dtype: str = option("auto", "auto, float32, bfloat16 or float16.")
 
     def __post_init__(self) -> None:
@@ -116,12 +116,28 @@ class TrainConfig:
             raise ConfigError(
                 "consistency local compares neighbouring states of a trajectory: it needs noise trajectory."
             )
+        if self.consistency == "local" and self.on_policy > 0:
+            raise ConfigError(
+                "consistency local learns the next state of a collected trajectory, which guesses of the model's own "
+                "lack: set on_policy to 0."
+            )
+        if not self.rows:
+            check_stretch(self, self.block_size)
         if self.noise == "trajectory" and self.objective == "consistency" and not self.rows:
             raise ConfigError("noise trajectory needs collected states: give their folder as rows.")
         if self.refresh and self.noise != "trajectory":
             raise ConfigError("refresh renews collected states: it needs noise trajectory.")
         if self.objective == "target" and self.ar_weight == 0:
             raise ConfigError("A target learns by the AR loss alone: ar_weight must be above 0.")
+
+
+def check_stretch(config: TrainConfig, block_size: int) -> None:
+    """Raise ConfigError if the blocks that the noise works on are longer than what a step learns of an answer."""
+    if config.objective == "consistency" and config.noise != "windows" and 0 < config.stretch < block_size:
+        raise ConfigError(
+            f"stretch {config.stretch} is shorter than a block of {block_size}, whose end would never be learnt: set "
+            f"it to at least {block_size}, or to 0."
+        )
 
 
 @dataclass(frozen=True)

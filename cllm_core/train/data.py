@@ -69,7 +69,7 @@ def fit_rows(rows: Sequence[Row], max_length: int) -> tuple[list[Row], list[str]
             out.append(f"{number} ({row.id})")
         elif len(row.answer_ids) > room:
             cut.append(row.id)
-            kept.append(replace(row, answer_ids=row.answer_ids[:room]))
+            kept.append(_shortened(row, room))
         else:
             kept.append(row)
     notes = []
@@ -81,6 +81,16 @@ def fit_rows(rows: Sequence[Row], max_length: int) -> tuple[list[Row], list[str]
     if not kept:
         raise TrainingError(f"No row is left to train on. {' '.join(notes)}".strip())
     return kept, notes
+
+
+def _shortened(row: Row, length: int) -> Row:
+    """Return the row with the first `length` tokens of its answer, and of its blocks' states what is left of them."""
+    cut = replace(row, answer_ids=row.answer_ids[:length], states=())
+    states = []
+    for fixed_point, found in zip(cut.blocks(), row.states):  # the cut answer has fewer blocks
+        parts = dict.fromkeys(state[: len(fixed_point)] for state in found)  # two may be alike in what is left
+        states.append(tuple(part for part in parts if part != fixed_point))
+    return replace(cut, states=tuple(states))
 
 
 @dataclass(frozen=True)
@@ -126,12 +136,16 @@ def _epoch(seed: int, epoch: int, size: int) -> list[int]:
 
 
 def choose_stretch(row: Row, length: int, rng: random.Random) -> Stretch:
-    """Return a random stretch of up to `length` answer tokens that starts at a block border (0: the whole answer)."""
+    """Return a random stretch of up to `length` answer tokens that starts at a block border (0: the whole answer).
+
+    A stretch shorter than a block starts at any multiple of its own length.
+    """
     size = len(row.answer_ids)
     if not length or length >= size:
         return Stretch(row, 0, size)
-    last = -(-(size - length) // row.block_size)  # the first border from which the stretch reaches the end
-    start = rng.randint(0, last) * row.block_size
+    border = min(row.block_size, length)
+    last = -(-(size - length) // border)  # the first border from which the stretch reaches the end
+    start = rng.randint(0, last) * border
     return Stretch(row, start, min(start + length, size))
 
 

@@ -11,8 +11,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from cllm_core import models
-from cllm_core.compare import LANES, LaneResult, compare, summarize_lanes, warm_up
-from cllm_core.errors import ConfigError, TaskError
+from cllm_core.compare import LANES, LaneResult, Prompt, compare, summarize_lanes, warm_up, with_room
+from cllm_core.errors import TaskError
+from cllm_core.files import check_writable, write_text
 from cllm_core.pairs import ModelPair
 from cllm_core.tasks import Example, Task, get_task
 from cllm_core.train.clean import is_repetitive
@@ -39,8 +40,7 @@ class Measured:
 
 def evaluate_command(config: EvaluateConfig, report: Report = print) -> dict[str, Any]:
     """Load the pair, measure it, print the table, write the JSON file if one is named, and return what it holds."""
-    if config.json and not Path(config.json).absolute().parent.is_dir():
-        raise ConfigError(f"There is no folder {Path(config.json).absolute().parent}: make it first.")
+    check_writable(Path(config.json) if config.json else None)
     pair = chosen_pair(config)
     task = get_task(config.task)
     examples = held_out(task, config)
@@ -55,7 +55,7 @@ def evaluate_command(config: EvaluateConfig, report: Report = print) -> dict[str
     result = {"pair": pair.name, "task": task.name, "split": config.split or first_held_out(task), **measures}
     if config.json:
         text = json.dumps(result, ensure_ascii=False, allow_nan=False, indent=1)
-        Path(config.json).write_text(text + "\n", encoding="utf-8")
+        write_text(Path(config.json), text + "\n")
     report(as_table(result["lanes"]))
     return result
 
@@ -116,10 +116,12 @@ def evaluate(
     `each` is given every prompt as soon as it is measured, with its trajectories, which are in no file.
     """
 
-    def asked(example: Example) -> str | list[dict[str, str]]:
-        return example.chat() if example.messages else wrap(example.prompt)
+    def asked(example: Example) -> Prompt:
+        return example.asked(wrap)
 
-    warm_up(loaded, wrap(examples[0].prompt), config, chat=chat)
+    given = len(examples)
+    examples = with_room(loaded, examples, asked, chat=chat, report=report)
+    warm_up(loaded, asked(examples[0]), config, chat=chat)
     measured = []
     for number, example in enumerate(examples, 1):
         lanes = compare(loaded, asked(example), config, chat=chat, lanes=RACE if race else tuple(LANES), check=not race)
@@ -134,6 +136,7 @@ def evaluate(
         "models": {side: asdict(model.info) for side, model in loaded.items()},
         "decode": asdict(config),
         "prompts": len(measured),
+        "left_out": given - len(measured),
         "lanes": summarize(measured),
     }
 

@@ -14,7 +14,7 @@ from cllm_core import models
 from cllm_core.errors import ConfigError, TrainingError
 from cllm_core.train.adapter import adapter_rank, causal_lm, make_trainable, save_adapter, save_model
 from cllm_core.train.card import CARD, write_card
-from cllm_core.train.config import TrainConfig
+from cllm_core.train.config import TrainConfig, check_stretch
 from cllm_core.train.cost import estimate
 from cllm_core.train.data import fit_rows, gold_rows
 from cllm_core.train.folder import RunFolder, Say
@@ -22,7 +22,7 @@ from cllm_core.train.loop import Loop
 from cllm_core.train.memory import memory_advice
 from cllm_core.train.rows import Row
 from cllm_core.train.signals import Stop, stop_on_signals
-from cllm_core.train.store import check_source, read_rows
+from cllm_core.train.store import check_source, largest_id, read_rows
 from cllm_core.train.student import Student, check_packing
 
 if TYPE_CHECKING:
@@ -120,7 +120,14 @@ def _drive(loop: Loop, model: Any, loaded: "LoadedModel", stop: Stop, watch: Wat
     elif folder.writes:
         _save_result(config, folder, model, loaded)
         write_card(
-            folder, config, loaded.info, loop.rows, rank=adapter_rank(model), tokens=loop.tokens, seconds=loop.seconds
+            folder.path,
+            config,
+            loaded.info,
+            rows=len(loop.rows),
+            rank=adapter_rank(model),
+            steps=loop.step,
+            tokens=loop.tokens,
+            seconds=loop.seconds,
         )
     if config.tracker != "none":
         accelerator.end_training()
@@ -150,6 +157,11 @@ def training_rows(config: TrainConfig, loaded: "LoadedModel", say: Say) -> list[
     if config.rows:
         check_source(Path(config.rows), loaded.info)
         rows = read_rows(Path(config.rows))[: config.limit or None]
+        if largest_id(rows) >= loaded.vocab_size:
+            raise TrainingError(
+                f"The rows in {config.rows} hold the token id {largest_id(rows)}, and {loaded.info.name} has ids up to "
+                f"{loaded.vocab_size - 1}: collect rows from the model that is trained."
+            )
         if (
             config.noise == "trajectory"
             and config.objective == "consistency"
@@ -169,6 +181,7 @@ def training_rows(config: TrainConfig, loaded: "LoadedModel", say: Say) -> list[
             chat=config.chat,
             block_size=config.block_size,
         )
+    check_stretch(config, max((row.block_size for row in rows), default=0))
     kept, notes = fit_rows(rows, min(config.max_length, loaded.context))
     for note in notes:
         say(note)

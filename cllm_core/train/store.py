@@ -47,16 +47,25 @@ def row_from_dict(data: Any) -> Row:
             prompt_ids=tuple(int(token) for token in data["prompt_ids"]),
             answer_ids=tuple(int(token) for token in data["answer_ids"]),
             block_size=int(data["block_size"]),
-            states=tuple(tuple(tuple(state) for state in states) for states in data["states"]),
+            states=tuple(tuple(tuple(int(token) for token in state) for state in states) for states in data["states"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise FormatError(f"This is not a training row: {error!r}.") from error
+    if row.block_size < 1 or min((*row.prompt_ids, *row.answer_ids, 0)) < 0:
+        raise FormatError(f"Row {row.id} has a block size below 1 or a token id below 0.")
     blocks = row.blocks()
-    if row.states and [len(block) for block in blocks] != [
-        len(states[0]) if states else len(block) for states, block in zip(row.states, blocks)
-    ]:
+    if row.states and (
+        len(row.states) != len(blocks)
+        or any(len(state) != len(block) for states, block in zip(row.states, blocks) for state in states)
+    ):
         raise FormatError(f"Row {row.id} has states that do not fit its answer's blocks.")
     return row
+
+
+def largest_id(rows: Iterable[Row]) -> int:
+    """Return the largest token id of the rows; -1 where there is none."""
+    parts = ((row.prompt_ids, row.answer_ids, *(state for states in row.states for state in states)) for row in rows)
+    return max((max(part, default=-1) for row in parts for part in row), default=-1)
 
 
 def shard_path(folder: Path, number: int) -> Path:
@@ -123,7 +132,9 @@ def read_rows(folder: Path) -> list[Row]:
 
         rows = [row_from_dict(dict(data)) for data in datasets.load_from_disk(str(folder))]
     if not rows:
-        raise TrainingError(f"{folder} holds no rows ({sum(dropped.values())} prompts were dropped): collect again.")
+        reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(dropped.items())) or "there were none"
+        longer = " An unfinished one needs more tokens an answer." if dropped["unfinished"] else ""
+        raise TrainingError(f"None of the answers in {folder.name} can be learnt from ({reasons}).{longer}")
     return rows
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cllm_core.errors import ExportError, FormatError
+from cllm_core.files import write_whole
 from cllm_core.metrics import Summary, summarize
-from visualize.exports.files import write_whole
 from visualize.exports.names import run_digest
 from visualize.labels import one_line
 from visualize.load import Lanes, load_file

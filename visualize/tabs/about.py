@@ -9,8 +9,8 @@ ABOUT = """
 **What runs.** A language model usually gives one token per *forward pass* (one call of the model). *Jacobi decoding*
 guesses a whole *block* of n tokens, lets the model correct all of them in one pass, keeps what is certain, and repeats.
 The output is the same as the same model's one token at a time; only the number of passes changes. A *Consistency LLM*
-(CLLM) is a model trained from the base so that its guesses become right in fewer passes: another model, whose answer may
-differ from the base's.
+(CLLM) is a model trained from the base so that its guesses become right in fewer passes. It is another model: its
+answer may differ from the base's.
 
 **The grid.** Each row is a pass, each column a position in the answer. The staircase is the *fixed frontier*: how many
 leading tokens the decoder knows to be final. Every pass fixes at least one. *Known now* shows what the decoder knew at

@@ -18,7 +18,7 @@ from cllm_core.train.jobs.locks import device_of
 from cllm_core.train.jobs.plan import JobPlan, read_plan, write_plan
 
 OUTCOME, OUTPUT, REPORT, BEST = "outcome.json", "output.txt", "report.json", "best"
-BEST_MEASURES = "measures.json"  # in BEST
+BEST_MEASURES = "measures.json"  # in BEST, and in a result that was made of it
 _NAME = re.compile(r"\d{8}-\d{6}-[a-z0-9]+(?:-[a-z0-9]+)*-[0-9a-f]{6}")
 _TAIL = 64_000  # bytes of a log that are looked at for its last lines
 
@@ -141,3 +141,9 @@ def remove_folder(job: Job) -> None:
     shutil.rmtree(job.folder, ignore_errors=True)
     if job.folder.exists():
         raise TrainingError(f"{job.name} could not be deleted entirely: delete its folder by hand.")
+
+
+def read_metrics(job: Job) -> list[Mapping[str, Any]]:
+    """Return the metrics of each step; what a resumed run does again counts once."""
+    rows = {row["step"]: row for row in job.rows_of("metrics.jsonl") if isinstance(row.get("step"), int)}
+    return [rows[step] for step in sorted(rows)]

@@ -116,8 +116,8 @@ def check_room(needed: Forecast, runs: Path | None = None) -> None:
 def trial(job: Job) -> Forecast:
     """Run a few steps and one probe of the job, in its folder, and scale them up."""
     from cllm_core.train.cost import estimate
+    from cllm_core.train.jobs.folder import read_metrics
     from cllm_core.train.jobs.probe import Probe, read_measures
-    from cllm_core.train.jobs.progress import read_metrics
     from cllm_core.train.run import train, training_rows
 
     plan = job.plan()

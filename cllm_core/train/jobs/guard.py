@@ -28,11 +28,7 @@ def repetition(ids: Sequence[int]) -> float:
 
 
 def agreement(ids: Sequence[int], reference: Sequence[int]) -> float:
-    """Return how much of the reference an answer has, in its order: 2 x common tokens / all tokens, 0 to 1.
-
-    A reference longer than the answer is cut to it: the probe decodes only so many tokens.
-    """
-    reference = reference[: len(ids)] if len(ids) else reference
+    """Return how much of the reference an answer has, in its order: 2 x common tokens / all tokens, 0 to 1."""
     return SequenceMatcher(None, ids, reference, autojunk=False).ratio()
 
 

@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from cllm_core import io
-from cllm_core.compare import open_run
+from cllm_core.compare import Prompt, open_run, with_room
 from cllm_core.tasks import get_task
 from cllm_core.tasks.base import Example
 from cllm_core.train.jobs.folder import BEST, BEST_MEASURES, Job
@@ -58,6 +58,8 @@ class Probe:
         """Probe the model as it is now. `checkpoint` is the folder being written, with the adapter in it."""
         if self._stop() or self.reason or step in probe_steps(self.job.folder):
             return
+        asked = self._asked
+        self._examples = with_room({"probe": loaded}, self._examples, asked, chat=self._config.chat, report=print)
         started = time.perf_counter()
         training = loaded.model.training
         loaded.model.eval()
@@ -75,8 +77,12 @@ class Probe:
             self._keep_best(measures, checkpoint)
         self._before.append(measures)
 
+    @staticmethod
+    def _asked(example: Example) -> Prompt:
+        return example.chat()
+
     def _decode(self, loaded: "LoadedModel", example: Example) -> Trajectory:
-        prompt = loaded.encode(example.chat(), chat=self._config.chat)
+        prompt = loaded.encode(self._asked(example), chat=self._config.chat)
         config = self._plan.decode_config(self._plan.job.probe_tokens)
         recorder, steps = open_run(loaded, prompt, config, observe=False)
         return recorder.run(steps, self._stop)
@@ -86,10 +92,15 @@ class Probe:
         return Measures(
             step,
             sum(len(run.ids) for run in found) / max(1, sum(len(run.steps) for run in found)),
-            fmean(agreement(run.ids, reference) for run, reference in zip(found, references, strict=True)),
+            fmean(self._agreement(run, reference) for run, reference in zip(found, references, strict=True)),
             fmean(repetition(run.ids) for run in found),
             round(seconds, 3),
         )
+
+    def _agreement(self, run: Trajectory, reference: tuple[int, ...]) -> float:
+        """Return the agreement with a reference, which is cut where this run would have been."""
+        cut = len(run.ids) if run.finish == "length" else self._plan.job.probe_tokens
+        return agreement(run.ids, reference[:cut])
 
     def _references(self, loaded: "LoadedModel", found: Sequence[Trajectory], step: int) -> list[tuple[int, ...]]:
         """Return what to agree with: the gold answers that are learnt, else the model's answers before training."""

@@ -2,11 +2,9 @@
 
 import re
 import statistics
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from cllm_core.train.jobs.folder import Job
+from cllm_core.train.jobs.folder import Job, read_metrics
 from cllm_core.train.jobs.plan import ROWS
 from cllm_core.train.jobs.probe import read_measures
 from cllm_core.train.jobs.report import read_progress
@@ -63,9 +61,3 @@ def _evaluating(job: Job) -> Progress:
     done, total, seconds = read_progress(job)
     left = seconds / done * (total - done) if done else None
     return Progress("evaluate", done, total or job.plan().job.test_prompts, left)
-
-
-def read_metrics(job: Job) -> list[Mapping[str, Any]]:
-    """Return the metrics of each step; what a resumed run does again counts once."""
-    rows = {row["step"]: row for row in job.rows_of("metrics.jsonl") if isinstance(row.get("step"), int)}
-    return [rows[step] for step in sorted(rows)]

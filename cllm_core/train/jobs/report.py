@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cllm_core import models
 from cllm_core.collocations import Share, measure, overall
+from cllm_core.io import parse_json
 from cllm_core.mining import mine
 from cllm_core.pairs import ModelPair, ModelSource, write_pair
 from cllm_core.tasks import get_task
@@ -16,7 +17,7 @@ from cllm_core.tasks.base import Example
 from cllm_core.train import evaluate
 from cllm_core.train.config import TrainConfig
 from cllm_core.train.evaluate import Measured
-from cllm_core.train.jobs.folder import REPORT, Job
+from cllm_core.train.jobs.folder import BEST_MEASURES, REPORT, Job, read_metrics
 from cllm_core.train.jobs.probe import held_out_examples
 from cllm_core.train.jobs.state import write_json
 from cllm_core.types import Trajectory
@@ -39,6 +40,7 @@ def make_report(job: Job) -> dict[str, Any]:
     loaded = {"base": models.load(pair.base, device=device), "cllm": models.load(pair.cllm, device=device)}
     report = _measure(job, loaded, examples)
     write_json(job.folder, REPORT, report)
+    _write_card(job, loaded["base"])
     register(job, examples, report)
     return report
 
@@ -60,7 +62,7 @@ def register(job: Job, examples: Sequence[Example], report: Mapping[str, Any] | 
         title=plan.job.title or f"{base.title}, tuned on {get_task(train.task).title}",
         base=base,
         cllm=cllm,
-        description=f"Trained here on {made}, in {train.steps:,} steps.",
+        description=f"Trained here on {made}, in {trained_steps(job):,} steps.",
         chat=train.chat,
         examples=tuple(example.prompt for example in examples[:_EXAMPLES] if len(example.prompt) <= _EXAMPLE_LENGTH),
         decode={
@@ -73,6 +75,33 @@ def register(job: Job, examples: Sequence[Example], report: Mapping[str, Any] | 
     )
     write_pair(job.folder, pair)
     return pair
+
+
+def trained_steps(job: Job) -> int:
+    """Return the steps that the result had: fewer than were asked for where it is the best checkpoint's."""
+    best = job.folder / "adapter" / BEST_MEASURES
+    return int(parse_json(best.read_bytes())["step"]) if best.is_file() else job.plan().train_config(job.folder).steps
+
+
+def _write_card(job: Job, base: "LoadedModel") -> None:
+    """Write the card of a run that ended with its best checkpoint; any other has one."""
+    from cllm_core.train.card import CARD, write_card  # they need torch, and the app reads reports without
+    from cllm_core.train.run import training_rows
+
+    if (job.folder / CARD).exists():
+        return
+    train, steps = job.plan().train_config(job.folder), trained_steps(job)
+    done = [row for row in read_metrics(job) if row["step"] <= steps]
+    write_card(
+        job.folder,
+        train,
+        base.info,
+        rows=len(training_rows(train, base, lambda line: None)),
+        rank=int(parse_json((job.folder / "adapter" / "adapter_config.json").read_bytes())["r"]),
+        steps=steps,
+        tokens=int(done[-1]["tokens"]) if done else 0,
+        seconds=sum(float(row["seconds"]) for row in done),
+    )
 
 
 def _measure(job: Job, loaded: "Mapping[str, LoadedModel]", examples: Sequence[Example]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cllm_core.errors import FormatError, TrainingError
 from cllm_core.pairs import runs_folder
-from cllm_core.train.jobs.folder import BEST, BEST_MEASURES, OUTPUT, Job, list_jobs, remove_folder
+from cllm_core.train.jobs.folder import BEST, OUTPUT, Job, list_jobs, remove_folder
 from cllm_core.train.jobs.locks import device_of, is_locked, lock_file
 from cllm_core.train.jobs.process import end_all, group_members, is_alive
 from cllm_core.train.jobs.stages import stage_environment
@@ -76,7 +76,7 @@ def use_best(job: Job) -> None:
         raise TrainingError("This job has no best checkpoint to go on with: it runs, is trained, or never had one.")
     result = job.folder / "adapter"
     shutil.rmtree(result, ignore_errors=True)
-    shutil.copytree(best, result, ignore=shutil.ignore_patterns(BEST_MEASURES))
+    shutil.copytree(best, result)
     write_state(job.folder, replace(state, status="stopped", done=(*state.done, "train")))
     start(job)
 

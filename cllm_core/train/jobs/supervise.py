@@ -18,7 +18,7 @@ from pathlib import Path
 
 from psutil import Process
 
-from cllm_core.errors import CllmError
+from cllm_core.errors import CllmError, FormatError
 from cllm_core.io import parse_json
 from cllm_core.train.jobs.folder import OUTCOME, OUTPUT, Job, list_jobs
 from cllm_core.train.jobs.locks import lock_file, try_lock
@@ -98,14 +98,17 @@ class Supervisor:
         return any(self._came_after(job) for job in others)
 
     def _came_after(self, other: Job) -> bool:
-        state = read_state(other.folder)
-        return (
-            state is not None
-            and state.status == "queued"
-            and (state.queued, other.name) < (self._state.queued, self.job.name)
-            and other.device == self.job.device
-            and is_alive(state.pid, state.process_started)
-        )
+        try:
+            state = read_state(other.folder)
+            return (
+                state is not None
+                and state.status == "queued"
+                and (state.queued, other.name) < (self._state.queued, self.job.name)
+                and other.device == self.job.device
+                and is_alive(state.pid, state.process_started)
+            )
+        except FormatError:  # a damaged job waits for nothing
+            return False
 
     def _run_stages(self, stages: tuple[str, ...]) -> Outcome:
         self._write(status="running", started=self._state.started or time.time())
