@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cllm_core.errors import ConfigError, FormatError
+from cllm_core.pairs import ModelPair, ModelSource
 from cllm_core.types import DecodeConfig
-from visualize.share import MOST_LINK, MOST_PROMPT, Shared, from_query, place_from_player, shows, to_query
+from visualize import share
+from visualize.share import MOST_LINK, MOST_PROMPT, Shared, from_query, place_from_player, to_query
 from visualize.tabs.form import OPTIONS
 from visualize.tabs.share import make_link
 
@@ -163,12 +165,22 @@ def test_a_recording_is_shown_only_for_the_same_prompt_and_settings() -> None:
     run = replace(run, model=replace(run.model, adapter="mine/target"))
     ar = replace(run, config=replace(run.config, decoder="autoregressive"))
     shared = Shared("p", "mine", DecodeConfig(block_size=6, max_new_tokens=6, top_k=5))
+    source = ModelSource("bundled", "smollm2", adapter="/somewhere/mine/target")
+    pair = ModelPair("mine", "Mine", base=source, cllm=source)
+
+    def shows(shared: Shared, lanes: dict[str, Any], pair: ModelPair = pair) -> bool:
+        return share.shows(shared, pair, lanes)
+
     assert shows(shared, {"base_ar": ar, "base_jacobi": run})
     assert not shows(shared, {"base_ar": ar})
     assert not shows(replace(shared, prompt="q"), {"base_jacobi": run})
-    assert not shows(replace(shared, pair="smollm2"), {"base_jacobi": run})
     plain = replace(run, model=replace(run.model, adapter=""))
-    assert not shows(replace(shared, pair=""), {"base_jacobi": plain})
+    bare = ModelPair("bare", "Bare", base=ModelSource("bundled", "smollm2"))
+    assert shows(shared, {"base_jacobi": plain}, bare)
+    assert not shows(shared, {"base_jacobi": run}, bare)
+    assert not shows(shared, {"base_jacobi": plain})
+    assert not shows(shared, {"base_jacobi": plain, "cllm_jacobi": plain}, bare)
+    assert not shows(shared, {"jacobi": run})
     assert not shows(replace(shared, config=DecodeConfig()), {"base_jacobi": run})
 
 

@@ -15,6 +15,7 @@ from cllm_core.compare import LANES
 from cllm_core.errors import ConfigError, FormatError
 from cllm_core.io import parse_json
 from cllm_core.options import option_fields
+from cllm_core.pairs import ModelPair, adapter_title
 from cllm_core.types import DecodeConfig, Trajectory
 from visualize.view import CLOCKS, VIEWS, OpenProps
 
@@ -132,12 +133,16 @@ def place_from_player(text: Any, prompt: str, config: DecodeConfig) -> OpenProps
     return kept
 
 
-def shows(shared: Shared, lanes: Mapping[str, Trajectory]) -> bool:
+def shows(shared: Shared, pair: ModelPair, lanes: Mapping[str, Trajectory]) -> bool:
     """Whether recorded lanes are the run that a link is about: its pair, its prompt, decoded with its settings."""
+    sides = {"base": pair.base, "cllm": pair.cllm}
+    for key, trajectory in lanes.items():
+        source = sides[LANES[key].side] if key in LANES else None
+        if source is None or trajectory.model.adapter != adapter_title(source.adapter or ""):
+            return False
     free = {"top_k"}  # says what is recorded, not what is decoded
     parallel = [trajectory for trajectory in lanes.values() if trajectory.config.decoder != "autoregressive"]
-    pairs = {trajectory.model.adapter.split("/")[0] for trajectory in parallel}  # an adapter is called PAIR/PART
-    return pairs == {shared.pair} - {""} and all(
+    return bool(parallel) and all(
         trajectory.prompt == shared.prompt
         and all(getattr(trajectory.config, name) == getattr(shared.config, name) for name in set(SETTINGS) - free)
         for trajectory in parallel

@@ -12,7 +12,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from cllm_core import io
+from cllm_core.pairs import ModelPair, ModelSource
 from cllm_core.types import DecodeConfig
+from visualize import share
 from visualize.settings import AppSettings
 from visualize.tabs import compare
 from visualize.ui import build_ui, launch
@@ -27,7 +29,16 @@ WAIT = 30_000
 def recorded() -> dict[str, Any]:
     """The two lanes of phrase_runs, with the app's default settings and a prompt of their own."""
     config = DecodeConfig(block_size=6)
-    return {key: replace(run, prompt=PROMPT, config=config) for key, run in phrase_runs.lanes().items()}
+    return {
+        key: replace(run, prompt=PROMPT, config=config, model=replace(run.model, adapter=f"mine/{key.split('_')[0]}"))
+        for key, run in phrase_runs.lanes().items()
+    }
+
+
+def mine() -> ModelPair:
+    """The pair that they are of, with no settings of its own: the form opens on the defaults."""
+    base, cllm = (ModelSource("bundled", "smollm2", adapter=f"/somewhere/mine/{side}") for side in ("base", "cllm"))
+    return ModelPair("mine", "Mine", base=base, cllm=cllm)
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +49,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         port = probe.getsockname()[1]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compare, "bundled_runs", lambda: {"names": Path(trace)})
-        # the pair with no settings of its own: the form opens on the defaults, with which the run was recorded
-        settings = AppSettings(host="127.0.0.1", port=port, max_new_tokens=256, models=frozenset({"smollm2"}))
+        patch.setattr(AppSettings, "pairs", lambda self: {"mine": mine()})
+        settings = AppSettings(host="127.0.0.1", port=port, max_new_tokens=256)
         blocks = build_ui(settings)
         _, url = launch(blocks, settings)
         yield url
@@ -95,13 +106,22 @@ def test_a_link_restores_prompt_settings_pass_and_view_and_the_recording(visit: 
     assert other.locator("#player b", has_text="names").count() == 0
 
 
-def test_a_link_to_another_prompt_waits_for_run_and_keeps_its_place(visit: Callable[..., Page]) -> None:
+def test_a_link_of_a_prompt_that_was_not_run_tells_so_and_has_no_place(visit: Callable[..., Page]) -> None:
     page = visit()
     page.locator("#prompt textarea").fill("Something else")
     page.locator("#player").get_by_role("button", name="To the start").click()
-    other = visit(copied_link(page))
+    link = copied_link(page)
+    expect(page.locator("#link")).to_contain_text("to no pass")
+    assert share.from_query(link.partition("?share=")[2]).place == {}
+    other = visit(link)
     status(other).to_have_text("Opened from a link: press Run to decode its prompt.", timeout=WAIT)
     expect(other.locator("#prompt textarea")).to_have_value("Something else")
+
+
+def test_a_link_to_a_run_that_is_not_recorded_waits_for_run_and_keeps_its_place(visit: Callable[..., Page]) -> None:
+    shared = share.Shared("Something else", "mine", place={"lane": "cllm_jacobi", "pass": 0})
+    other = visit("?" + share.to_query(shared))
+    status(other).to_have_text("Opened from a link: press Run to decode its prompt.", timeout=WAIT)
     expect(other.locator("#player .cp-readout")).to_have_text("pass 7 of 7")  # what is shown is not the link's run
     other.wait_for_timeout(300)
     other.evaluate(

@@ -80,8 +80,9 @@ def wire_link(
         except FormatError as error:
             return {place: "", results[0]: _line("error", str(error))}
         updates, notes = restored(shared, settings, form)
+        pair = settings.pairs().get(shared.pair)
         for title, path in traces.items():
-            if shows(shared, load_file(path).lanes):
+            if pair is not None and shows(shared, pair, load_file(path).lanes):
                 said = " ".join([f"Opened from a link. Recorded: {title}.", *notes])
                 return {place: "", **updates, **dict(zip(results, open_run(path, said, shared.place)))}
         said = " ".join(["Opened from a link: press Run to decode its prompt.", *notes])
