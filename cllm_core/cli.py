@@ -131,7 +131,11 @@ def _compare_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, help="use at most this many prompts of the file")
     parser.add_argument("--cllm-ar", action="store_true", help="also show the CLLM's one-at-a-time lane")
     parser.add_argument("--json", type=Path, help="write every lane and the summary to this file")
-    parser.add_argument("--save-run", type=Path, help="write the last prompt's trajectories to this JSON file")
+    parser.add_argument(
+        "--save-run",
+        type=Path,
+        help="write the trajectories to this file: .jsonl every prompt's, a line each; else the last prompt's",
+    )
     _device_arguments(parser)
     add_arguments(parser, DecodeConfig)
 
@@ -160,8 +164,9 @@ def _compare(arguments: argparse.Namespace) -> None:
     if arguments.json:
         _write_json(arguments.json, result)
     if arguments.save_run:
-        trajectories = {key: lane.trajectory for key, lane in results[-1][1].items()}
-        write_text(arguments.save_run, dumps_run(trajectories) + "\n")
+        kept = results if arguments.save_run.suffix == ".jsonl" else results[-1:]
+        runs = [{key: lane.trajectory for key, lane in found.items()} for _, found in kept]
+        write_text(arguments.save_run, "".join(dumps_run(run) + "\n" for run in runs))
     print(_summary_table(result["summary"]))
 
 

@@ -17,9 +17,8 @@ def collocations_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "corpus", nargs="+", type=Path, help="files of outputs: text, or JSON or JSONL of runs or of rows with a text"
     )
-    target = parser.add_mutually_exclusive_group()
-    target.add_argument("--out", type=Path, help="write the table to this JSON file")
-    target.add_argument("--table", type=Path, help="find nothing new: measure the collocations of this table")
+    parser.add_argument("--out", type=Path, help="write the table to this JSON file")
+    parser.add_argument("--table", type=Path, help="find nothing new: measure this table's collocations")
     parser.add_argument("--name", default="", help="what the corpus is, in a few words (default: the files' names)")
     add_arguments(parser, MiningConfig)
 

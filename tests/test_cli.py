@@ -9,6 +9,7 @@ import tiny
 
 from cllm_core import io, models
 from cllm_core.cli import COMMANDS, main
+from cllm_core.collocation_files import read_corpus
 from cllm_core.options import option_fields
 from cllm_core.types import DecodeConfig
 
@@ -73,6 +74,11 @@ def test_compare_writes_every_lane_and_the_summary(capsys: pytest.CaptureFixture
     assert {"pair", "device", "dtype"} <= result.keys()
     assert "base_jacobi" in table
     assert list(io.load_run(saved)) == ["base_ar", "base_jacobi"]
+    every = tmp_path / "runs.jsonl"
+    assert run(capsys, "compare", *files[:2], "--save-run", str(every), "--max-new-tokens", "8")[0] == 0
+    corpus = read_corpus([every])
+    assert [lanes["base_ar"].prompt for lanes in corpus.runs] == ["abc", "xyz"]
+    assert not corpus.problems
 
 
 def test_compare_checks_a_cllm_against_its_own_model(

@@ -349,8 +349,10 @@ def test_the_command_makes_a_table_and_measures_it_on_recorded_runs(
     shares = {each.label: each.shares for each in found.collocations}
     assert shares["SELECT … FROM"] == {"base_jacobi": Share(0, 1), "cllm_jacobi": Share(1, 1)}
     assert "0/1 (0%)" in printed
-    assert main(["collocations", str(runs), "--table", str(table)]) == 0
+    again = tmp_path / "again.json"
+    assert main(["collocations", str(runs), "--table", str(table), "--out", str(again)]) == 0
     assert "1/1 (100%)" in capsys.readouterr().out
+    assert load_table(again) == found
 
 
 @pytest.mark.parametrize(
