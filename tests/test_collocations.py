@@ -19,6 +19,7 @@ from cllm_core.collocation_files import load_table, read_corpus, save_table, tab
 from cllm_core.collocations import Collocation, CollocationTable, Share, count, measure, occurrences, overall
 from cllm_core.errors import FormatError, NewerFormat
 from cllm_core.mining import MiningConfig, mine
+from cllm_core.pairs import assets_folder
 from cllm_core.types import ModelInfo
 from cllm_core.words import joined, placed_sentences, sentences
 from visualize import phrases
@@ -384,3 +385,15 @@ def test_the_table_that_ships_can_be_read_and_holds_what_every_reader_knows() ->
     found = {each.label for each in table.collocations}
     assert {"GROUP BY", "SELECT … FROM", "the number of"} <= found
     assert table.runs > 0
+
+
+@pytest.mark.parametrize("pair", ["json-smollm2", "spider-smollm2"])
+def test_the_tables_that_ship_say_how_often_their_collocations_arrive_together(pair: str) -> None:
+    table = load_table(assets_folder() / pair / "collocations.json")
+    total = {
+        lane: sum((each.shares[lane] for each in table.collocations if lane in each.shares), Share())
+        for lane in ("base_jacobi", "cllm_jacobi")
+    }
+    assert table.runs >= 20
+    assert min(share.occurrences for share in total.values()) >= 50
+    assert (total["cllm_jacobi"].ratio or 0) > (total["base_jacobi"].ratio or 0)
