@@ -353,7 +353,7 @@ def test_visitors_of_a_space_see_and_stop_only_their_own_jobs(monkeypatch: pytes
     name = jobs.value
     assert [job.name for job in visible_jobs(owner_of(SPACE, "alpha"))] == [name]
     assert visible_jobs(owner_of(SPACE, "beta")) == []
-    assert open_page(SPACE, "beta", name)[1].choices == []
+    assert [key for _, key in open_page(SPACE, "beta", name)[1].choices] == list(recording.recordings())
     stopped: list[Job] = []
     assert "no such job" in act(SPACE, stopped.append, "beta", name)[0]
     assert "no such job" in remove(SPACE, "beta", name)[0]
@@ -488,9 +488,19 @@ def test_only_a_finished_job_is_recorded_and_a_damaged_file_is_named(
         recording.read_recording(tmp_path / "bad.json")
 
 
-def test_recordings_that_ship_can_be_read():
-    for path in recording.recordings().values():
-        assert recording.read_recording(path).report
+def test_recordings_that_ship_can_be_read_and_show_fast_forwarding_being_learnt():
+    found = [recording.read_recording(path) for path in recording.recordings().values()]
+    assert found
+    for shown in found:
+        assert shown.report
+        lanes = shown.report["lanes"]
+        assert lanes["cllm_jacobi"]["tokens_per_pass"] > lanes["base_jacobi"]["tokens_per_pass"]
+        first, *_, last = shown.steps
+        rates = [
+            sum(len(run[step].ids) for run in shown.prompts) / sum(len(run[step].steps) for run in shown.prompts)
+            for step in (first, last)
+        ]
+        assert rates[1] > rates[0]
 
 
 def test_the_tab_has_no_form_where_training_is_off():

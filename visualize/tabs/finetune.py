@@ -83,12 +83,15 @@ def _wire_watch(
     pairs: Sequence[gr.components.Component],
 ) -> None:
     token, chosen, seen = states
-    inputs = [token, watch.jobs, watch.probe_prompt, seen, *pairs]
+    current = gr.State("")  # the pair that was chosen; the list itself would refuse to send one that is gone
+    for pair in pairs:
+        pair.change(lambda name: name, pair, current, **_QUIET)
+    inputs = [token, watch.jobs, watch.probe_prompt, seen, current]
 
-    def refresh(token: str, name: str | None, prompt: int | None, seen: Seen, *current: str) -> tuple[Any, ...]:
+    def refresh(token: str, name: str | None, prompt: int | None, seen: Seen, current: str) -> tuple[Any, ...]:
         found = look(settings, token, name, prompt, seen)
         news = found[0] != gr.skip()  # such as a pair that a job has just made, or that went with its job
-        return *found, *[pair_list(settings, each) if news else gr.skip() for each in current]
+        return *found, *[pair_list(settings, current) if news else gr.skip() for _ in pairs]
 
     for happens in (gr.Timer(TICK).tick, watch.jobs.change):
         happens(refresh, inputs, [seen, *watch.outputs, *pairs], **_QUIET)

@@ -167,9 +167,12 @@ def _results(shown: Shown, prompt: int) -> list[Any]:
 
 
 def _nothing() -> list[Any]:
-    """Return the updates of `_results` where there is no job."""
+    """Return the updates of `_results` where there is no job.
+
+    The hidden prompts stay in their list: a look that is on its way still sends the one that was chosen.
+    """
     hidden = gr.Column(visible=False)
-    return [hidden, gr.Radio([], value=None, visible=False), None, hidden, "", None, gr.DownloadButton(visible=False)]
+    return [hidden, gr.Radio(visible=False), None, hidden, "", None, gr.DownloadButton(visible=False)]
 
 
 def _zip(job: Job) -> gr.DownloadButton:

@@ -54,10 +54,10 @@ def pair_choices(settings: AppSettings) -> list[tuple[str, str]]:
 
 
 def pair_list(settings: AppSettings, current: str | None) -> gr.Dropdown:
-    """Return the list as it is now; a chosen pair that is gone gives way to the first."""
+    """Return the list as it is now; a chosen pair (empty: never changed) that is gone gives way to the first."""
     choices = pair_choices(settings)
     names = [name for _, name in choices]
-    if current in names:
+    if not current or current in names:
         return gr.Dropdown(choices=choices)
     return gr.Dropdown(choices=choices, value=next(iter(names), None))
 

@@ -20,10 +20,10 @@ class Preset:
 PRESETS = {
     "try": Preset(
         "Try it",
-        "Under five minutes on two quiet CPU cores: 100 small steps on notes to JSON. Enough to see tokens arrive "
+        "Under five minutes on two quiet CPU cores: 60 small steps on notes to JSON. Enough to see tokens arrive "
         "together; the answers are still rough.",
         {
-            "task": "json", "limit": 400, "chat": False, "steps": 100, "save_every": 25, "lr": 1e-3,
+            "task": "json", "limit": 400, "chat": False, "steps": 60, "save_every": 20, "lr": 1e-3,
             "precision": "bf16",
         },
         {"answer_tokens": 64, "probe_prompts": 2, "probe_tokens": 40, "test_prompts": 5},
