@@ -79,7 +79,7 @@ class Handle {
     const pass = passAt(lane, player.settings.clock, player.cursor);
     const { view, clock } = player.settings;
     const { prompt, lanes } = player.run;
-    const { n, window } = lanes.find((each) => each.decoder !== "autoregressive") ?? {};
+    const { n, window } = lanes.find((each) => each.n > 1) ?? {}; // one at a time is no setting of the run
     return { lane: lane.key, pass, last: lane.last, view, clock, fixed: lane.fixed[pass], prompt, n, window };
   }
 

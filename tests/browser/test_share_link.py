@@ -8,6 +8,7 @@ from typing import Any
 
 import phrase_runs
 import pytest
+import run_examples
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
@@ -27,11 +28,17 @@ WAIT = 30_000
 
 
 def recorded() -> dict[str, Any]:
-    """The two lanes of phrase_runs, with the app's default settings and a prompt of their own."""
+    """One lane of one token at a time and the two of phrase_runs, with the app's default settings and one prompt."""
     config = DecodeConfig(block_size=6)
+    runs = {"base_ar": run_examples.autoregressive([b"a"]), **phrase_runs.lanes()}
     return {
-        key: replace(run, prompt=PROMPT, config=config, model=replace(run.model, adapter=f"mine/{key.split('_')[0]}"))
-        for key, run in phrase_runs.lanes().items()
+        key: replace(
+            run,
+            prompt=PROMPT,
+            config=replace(config, decoder=run.config.decoder),
+            model=replace(run.model, adapter=f"mine/{key.split('_')[0]}"),
+        )
+        for key, run in runs.items()
     }
 
 
@@ -91,7 +98,7 @@ def test_a_link_restores_prompt_settings_pass_and_view_and_the_recording(visit: 
     page.locator("#prompt textarea").fill(PROMPT)
     set_option(page, "block_size", 6)
     page.locator("#player").get_by_role("radio", name="known now").check()
-    page.locator("#player .cp-pick").first.click()
+    page.locator("#player .cp-pick").nth(1).click()
     for _ in range(3):
         page.locator("#player").get_by_role("button", name="Step back", exact=True).click()
     link = copied_link(page)
@@ -136,7 +143,7 @@ def test_a_link_that_was_changed_is_refused_and_the_page_works(visit: Callable[.
     page = visit(f"?share={text}")
     status(page).to_contain_text("This link cannot be opened", timeout=WAIT)
     expect(page.locator("#run-status .st-root")).to_have_attribute("data-kind", "error")
-    expect(page.locator("#player .cp-lane")).to_have_count(2)
+    expect(page.locator("#player .cp-lane")).to_have_count(3)
     expect(page.locator("#run")).to_be_enabled()
 
 
