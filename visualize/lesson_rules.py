@@ -34,10 +34,17 @@ class Lane:
 
     def token(self, t: int, position: int) -> int:
         """Return the id that a cell holds."""
-        if t == 0:
-            return self.trajectory.steps[0].draft[position]
-        step = self.trajectory.steps[t - 1]
-        return step.state[position - step.start]
+        token = self.held(t, position)
+        if token is None:
+            raise IndexError(f"state {t} has no position {position}")
+        return token
+
+    def held(self, t: int, position: int) -> int | None:
+        """Return the id that state t has at a position; None where it does not reach."""
+        step = self.trajectory.steps[max(t - 1, 0)]
+        start, state = (step.start, step.state) if t else (0, step.draft)
+        column = position - start
+        return state[column] if 0 <= column < len(state) else None
 
     def fed(self, t: int, position: int) -> int | None:
         """Return the guess that pass t was fed at a position; None where it needed none."""
@@ -73,19 +80,10 @@ def _of_class(name: str) -> Callable[[Lane], list[Cell]]:
 
 def _leapt(lane: Lane) -> list[Cell]:
     """Fast-forwarded cells that were wrong, or not there, in the state before."""
-    return [(t, position) for t, position in _every("fast_forwarded")(lane) if not _was_right(lane, t, position)]
-
-
-def _was_right(lane: Lane, t: int, position: int) -> bool:
-    """Whether the state before pass t has the final token at a position."""
-    start, state = (0, lane.trajectory.steps[0].draft) if t == 1 else _state(lane, t - 1)
-    column = position - start
-    return 0 <= column < len(state) and state[column] == lane.trajectory.ids[position]
-
-
-def _state(lane: Lane, t: int) -> tuple[int, tuple[int, ...]]:
-    step = lane.trajectory.steps[t - 1]
-    return step.start, step.state
+    ids = lane.trajectory.ids
+    return [
+        (t, position) for t, position in _every("fast_forwarded")(lane) if lane.held(t - 1, position) != ids[position]
+    ]
 
 
 def _waiting(lane: Lane) -> list[Cell]:

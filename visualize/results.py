@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import plotly.graph_objects as go
 
-from cllm_core.compare import DIFFERENT_PROMPTS, LANES, Difference, LaneResult, lane_results
+from cllm_core.compare import DIFFERENT_PROMPTS, LANES, Difference, LaneResult, first_difference, lane_results
 from cllm_core.types import Trajectory
 from visualize.export import ExportOptions, export, export_name
 from visualize.figures import progress_figure
@@ -100,13 +100,13 @@ def _another_answer(lanes: Mapping[str, Trajectory]) -> str:
             sides[LANES[key].side].append(trajectory)
     if not all(sides.values()) or any(each[0].partial for each in sides.values()):
         return ""
-    base, cllm = (each[0].ids for each in sides.values())
-    if base == cllm:
+    base, cllm = (each[0] for each in sides.values())
+    difference = first_difference(base, cllm)
+    if difference is None:
         return ""
-    at = next((n for n, (one, other) in enumerate(zip(base, cllm)) if one != other), min(len(base), len(cllm)))
     return (
-        f"The CLLM is another model than the base: its answer is another one from position {at} on "
-        f"({len(cllm):,} tokens, the base {len(base):,})."
+        f"The CLLM is another model than the base: its answer is another one from position {difference.index} on "
+        f"({len(cllm.ids):,} tokens, the base {len(base.ids):,})."
     )
 
 

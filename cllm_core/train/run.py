@@ -157,9 +157,9 @@ def training_rows(config: TrainConfig, loaded: "LoadedModel", say: Say) -> list[
     if config.rows:
         check_source(Path(config.rows), loaded.info)
         rows = read_rows(Path(config.rows))[: config.limit or None]
-        if largest_id(rows) >= loaded.vocab_size:
+        if (largest := largest_id(rows)) >= loaded.vocab_size:
             raise TrainingError(
-                f"The rows in {config.rows} hold the token id {largest_id(rows)}, and {loaded.info.name} has ids up to "
+                f"The rows in {config.rows} hold the token id {largest}, and {loaded.info.name} has ids up to "
                 f"{loaded.vocab_size - 1}: collect rows from the model that is trained."
             )
         if (

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cllm_core.errors import FormatError, TrainingError
+from cllm_core.files import write_text
 from cllm_core.io import parse_json
 from cllm_core.train.rows import Row
 from cllm_core.types import ModelInfo
@@ -83,10 +84,8 @@ def write_shard(path: Path, results: Iterable[Row | Dropped]) -> None:
 
 def write_source(folder: Path, info: ModelInfo) -> None:
     """Note which model the rows of a folder come from, and the checksum of its vocabulary."""
-    partial = folder / f".{SOURCE}.partial-{os.getpid()}"
     noted = {"model": info.name, "revision": info.revision, "tokenizer": info.tokenizer}
-    partial.write_text(json.dumps(noted, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    os.replace(partial, folder / SOURCE)
+    write_text(folder / SOURCE, json.dumps(noted, ensure_ascii=False, indent=1) + "\n")
 
 
 def check_source(folder: Path, info: ModelInfo) -> None:

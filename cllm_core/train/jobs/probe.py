@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from cllm_core import io
-from cllm_core.compare import Prompt, open_run, with_room
+from cllm_core.compare import open_run, with_room
 from cllm_core.tasks import get_task
 from cllm_core.tasks.base import Example
 from cllm_core.train.jobs.folder import BEST, BEST_MEASURES, Job
@@ -58,8 +58,9 @@ class Probe:
         """Probe the model as it is now. `checkpoint` is the folder being written, with the adapter in it."""
         if self._stop() or self.reason or step in probe_steps(self.job.folder):
             return
-        asked = self._asked
-        self._examples = with_room({"probe": loaded}, self._examples, asked, chat=self._config.chat, report=print)
+        self._examples = with_room(
+            {"probe": loaded}, self._examples, Example.chat, chat=self._config.chat, report=print
+        )
         started = time.perf_counter()
         training = loaded.model.training
         loaded.model.eval()
@@ -77,12 +78,8 @@ class Probe:
             self._keep_best(measures, checkpoint)
         self._before.append(measures)
 
-    @staticmethod
-    def _asked(example: Example) -> Prompt:
-        return example.chat()
-
     def _decode(self, loaded: "LoadedModel", example: Example) -> Trajectory:
-        prompt = loaded.encode(self._asked(example), chat=self._config.chat)
+        prompt = loaded.encode(example.chat(), chat=self._config.chat)
         config = self._plan.decode_config(self._plan.job.probe_tokens)
         recorder, steps = open_run(loaded, prompt, config, observe=False)
         return recorder.run(steps, self._stop)
