@@ -1,6 +1,7 @@
 """The notes generator: seeded, diverse, and held out in values, phrasings, fields and kinds."""
 
 import json
+import re
 from collections import Counter
 from datetime import date
 
@@ -10,7 +11,7 @@ from cllm_core.errors import TaskError
 from cllm_core.tasks import get_task
 from cllm_core.tasks.base import Example
 from cllm_core.tasks.json_notes import JsonNotes
-from cllm_core.tasks.notes import words
+from cllm_core.tasks.notes import wide_words, words
 from cllm_core.tasks.notes.assemble import KINDS, UNSEEN, is_combination_held_out
 from cllm_core.tasks.notes.values import clock_spellings, date_spellings
 
@@ -92,6 +93,36 @@ def test_unseen_kinds_never_occur_in_training(train):
 def test_dev_and_test_share_no_note(train):
     prompts = [e.prompt for split in ("train", "dev", "test") for e in TASK.load(split, limit=200)]
     assert len(set(prompts)) == len(prompts)
+
+
+def test_wide_notes_hold_nothing_that_is_held_out_but_words_that_train_never_shows(train, held_out):
+    wide = TASK.load("wide", limit=3000)
+    assert not open_values(wide) & open_values(held_out)
+    assert not phrasings(wide) & phrasings(held_out)
+    assert not combinations(wide) & combinations(held_out)
+    people = [{value for field, value in open_values(part) if field == "name"} for part in (wide, train)]
+    assert len(people[0] - people[1]) > 0.7 * len(people[0])
+    assert all(TASK.check(example, example.answer)["exact_match"] for example in wide)
+
+
+def test_wide_words_are_none_of_the_lists_words():
+    listed = {
+        word.lower()
+        for value in vars(words).values()
+        if isinstance(value, tuple)
+        for text in value
+        for word in re.findall(r"\w+", text)
+    }
+    for pool in (wide_words.NAMES, wide_words.THINGS):
+        assert not listed & {word.lower() for word in pool}
+        assert len(set(pool)) == len(pool) > 300
+
+
+def test_told_wide_values_can_be_read_off_the_note():
+    for example in TASK.load("wide", limit=300):
+        for field, value in example.meta["record"].items():
+            if isinstance(value, str) and field in {"name", "customer", "title", "email", "address", "city", "company"}:
+                assert value in example.prompt
 
 
 def test_notes_are_diverse(train):
@@ -186,7 +217,7 @@ def test_load_says_what_it_cannot_do(tmp_path):
     task = get_task("json")
     with pytest.raises(TaskError, match="leave --data out"):
         task.load("train", data=tmp_path)
-    with pytest.raises(TaskError, match="train or dev or test or unseen"):
+    with pytest.raises(TaskError, match="train or wide or dev or test or unseen"):
         task.load("validation")
     with pytest.raises(TaskError, match="at least 1"):
         task.load("train", limit=0)

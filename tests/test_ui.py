@@ -20,7 +20,7 @@ from visualize.settings import AppSettings
 from visualize.tabs import compare
 from visualize.tabs.compare import decode, open_file, queue_place, request_from, stop
 from visualize.tabs.controls import control, options_from
-from visualize.tabs.form import OPTIONS, OWN_MODELS, pair_updates
+from visualize.tabs.form import OPTIONS, OWN_MODELS, pair_updates, suited_options
 from visualize.tabs.status import status_json
 from visualize.ui import build_ui, theme
 
@@ -180,12 +180,13 @@ def test_a_pair_brings_its_description_its_examples_and_the_settings_that_suit_i
         examples=("new",),
         decode={"block_size": 4, "seed": 7},
     )
-    updates = pair_updates(pair, AppSettings())
+    updates = pair_updates(pair)
     assert updates[0].raw_samples == [["new"]]
     assert updates[1] == "About it."
-    options = dict(zip(OPTIONS, updates[-len(OPTIONS) :], strict=True))
+    options = suited_options(pair, AppSettings())
     assert (options["block_size"], options["seed"]) == (4, 7)
-    assert options["temperature"] == options["top_k"] == gr.skip()
+    assert not {"temperature", "top_k"} & set(options)
+    assert suited_options(None, AppSettings()) == {}
 
 
 def test_a_former_pairs_settings_do_not_stay():
@@ -193,7 +194,7 @@ def test_a_former_pairs_settings_do_not_stay():
     settings = AppSettings(max_new_tokens=64)
     liked = {name for pair in settings.pairs().values() for name in pair.decode}
     assert "window" in liked
-    options = dict(zip(OPTIONS, pair_updates(PAIRS["smollm2"], settings)[-len(OPTIONS) :], strict=True))
+    options = suited_options(PAIRS["smollm2"], settings)
     for name in liked:
         default = option_field(DecodeConfig, name).default
         assert options[name] == (min(default, 64) if name == "max_new_tokens" else default)
@@ -201,10 +202,17 @@ def test_a_former_pairs_settings_do_not_stay():
 
 def test_a_suggested_prompt_may_replace_any_pairs_example_and_nothing_else():
     settings = AppSettings()
-    suggested = compare.suggested_prompt(PAIRS["smollm2"], settings)
-    assert suggested["text"] == PAIRS["smollm2"].examples[0]
+    suggested = compare.suggested(PAIRS["smollm2"], settings)
+    assert suggested["prompt"] == PAIRS["smollm2"].examples[0]
     assert {example for pair in settings.pairs().values() for example in pair.examples} == set(suggested["examples"])
-    assert compare.suggested_prompt(None, settings)["text"] == ""
+    own = compare.suggested(None, settings)
+    assert (own["prompt"], own["suited"]) == ("", {})
+
+
+def test_suggested_settings_are_named_by_their_place_in_the_form():
+    suited = compare.suggested(PAIRS["smollm2"], AppSettings())["suited"]
+    options = suited_options(PAIRS["smollm2"], AppSettings())
+    assert {OPTIONS[int(index)]: value for index, value in suited.items()} == options
 
 
 # --- handlers

@@ -10,7 +10,7 @@ from cllm_core.tasks.base import Example, check_split
 from cllm_core.tasks.notes.assemble import KINDS, UNSEEN, Note, make_note
 from cllm_core.tasks.notes.values import Source
 
-SIZES = {"train": 6000, "dev": 300, "test": 500, "unseen": 300}
+SIZES = {"train": 6000, "wide": 6000, "dev": 300, "test": 500, "unseen": 300}
 
 
 class JsonNotes:
@@ -18,7 +18,8 @@ class JsonNotes:
 
     Dates come out as YYYY-MM-DD, times as HH:MM, amounts and measures as numbers, what the note does not say as null.
     `dev` and `test` hold values, phrasings and sets of fields that `train` never shows; `unseen` holds kinds of records
-    that it never shows. The seed makes the data: another seed is another sample of the same split.
+    that it never shows. `wide` is like `train`, but most words of its names and things are others, many of them made
+    up: what is learnt from it is to copy. The seed makes the data: another seed is another sample of the same split.
     """
 
     name = "json"
@@ -36,7 +37,8 @@ class JsonNotes:
             raise TaskError("Task json makes its own notes: leave --data out.")
         if limit is not None and limit < 1:
             raise TaskError(f"limit must be at least 1, not {limit}.")
-        source = Source(random.Random(f"{split} {seed}"), held_out=split != "train")
+        rng = random.Random(f"{split} {seed}")
+        source = Source(rng, held_out=split not in ("train", "wide"), wide=split == "wide")
         found: dict[str, Example] = {}
         while len(found) < (limit or SIZES[split]):
             example = _example(f"{split}-{len(found)}", make_note(source, UNSEEN if split == "unseen" else KINDS))

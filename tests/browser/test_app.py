@@ -326,6 +326,25 @@ def test_choosing_a_pair_brings_its_examples_and_settings(open_app: Callable[...
     expect(app.page.locator("#prompt textarea")).to_have_value("one two three")
 
 
+def test_what_is_changed_while_the_server_answers_stays(open_app: Callable[..., App]):
+    """A late answer to the choice of a pair put the number of tokens back that had been typed meanwhile."""
+    app = open_app()
+    held: list[Route] = []
+    app.page.route("**/run/predict*", lambda route: held.append(route))
+    app.page.locator("#pair input").click()
+    app.page.get_by_role("option", name="Tiny pair", exact=True).click()
+    wait_for(lambda: app.page.evaluate("true") and bool(held), 10)  # evaluate: so that Playwright sees the request
+    app.set("max_new_tokens", 48)
+    app.prompt("typed meanwhile")
+    for request in held:
+        request.continue_()
+    app.page.unroute("**/run/predict*")
+    expect(app.page.locator("#about-pair textarea")).to_have_value(ABOUT["Tiny pair"])
+    expect(app.page.locator("#option-block_size input[type=number]")).to_have_value("4")
+    expect(app.page.locator("#option-max_new_tokens input[type=number]")).to_have_value("48")
+    expect(app.page.locator("#prompt textarea")).to_have_value("typed meanwhile")
+
+
 # --- several visitors
 
 

@@ -22,7 +22,7 @@ from visualize.results import COLUMNS, DOWNLOADS, View, headline, view_of
 from visualize.runs import RUNS, Run, RunRequest
 from visualize.settings import AppSettings
 from visualize.tabs.controls import options_from
-from visualize.tabs.form import OPTIONS, OWN_MODELS, Form, build_form, pair_choices, pair_updates
+from visualize.tabs.form import OPTIONS, OWN_MODELS, Form, build_form, pair_choices, pair_updates, suited_options
 from visualize.tabs.share import build_link, wire_link
 from visualize.tabs.status import status_json, status_panel
 from visualize.training import busy_notes
@@ -130,26 +130,35 @@ def _only_status(kind: str, text: str) -> tuple[Any, ...]:
     return (status_json(status(kind, text)), *[gr.skip()] * (3 + len(DOWNLOADS)))
 
 
-# in the browser, where the prompt is as it is now: what was typed while the server answered stays
-_SUGGEST = "(now, {text, examples}) => text && (!now.trim() || examples.includes(now)) ? text : now"
+# in the browser, where everything is as it is now: what was typed while the server answered stays
+_SUGGEST = """({prompt, examples, suited, before}, now, ...options) => [
+  prompt && (!now.trim() || examples.includes(now)) ? prompt : now,
+  ...options.map((value, index) => index in suited && value === before[index] ? suited[index] : value),
+]"""
 
 
 def _wire_form(form: Form, settings: AppSettings) -> None:
     form.examples.click(lambda sample: sample[0], form.examples, form.prompt, **_QUIET)
     suggestion = gr.JSON(visible=False)
+    options = list(form.options.values())
 
-    def choose(name: str) -> list[Any]:
+    def choose(name: str, *before: Any) -> list[Any]:
         pair = None if name == OWN_MODELS else settings.pair(name)
-        return [suggested_prompt(pair, settings), *pair_updates(pair, settings)]
+        return [{**suggested(pair, settings), "before": before}, *pair_updates(pair)]
 
-    chosen = form.pair.input(choose, form.pair, [suggestion, *form.pair_outputs], **_QUIET)
-    chosen.then(None, [form.prompt, suggestion], form.prompt, js=_SUGGEST)
+    chosen = form.pair.input(choose, [form.pair, *options], [suggestion, *form.pair_outputs], **_QUIET)
+    chosen.then(None, [suggestion, form.prompt, *options], [form.prompt, *options], js=_SUGGEST)
 
 
-def suggested_prompt(pair: ModelPair | None, settings: AppSettings) -> dict[str, Any]:
-    """Return a pair's first example, and the examples that it may replace: every pair's, but nothing of one's own."""
-    examples = [example for other in settings.pairs().values() for example in other.examples]
-    return {"text": pair.examples[0] if pair and pair.examples else "", "examples": examples}
+def suggested(pair: ModelPair | None, settings: AppSettings) -> dict[str, Any]:
+    """Return what `_SUGGEST` fills in for a pair: its first example, in the place of any pair's example but of nothing
+    of one's own, and the settings that it asks for, by their place in the form."""
+    suited = suited_options(pair, settings)
+    return {
+        "prompt": pair.examples[0] if pair and pair.examples else "",
+        "examples": [example for other in settings.pairs().values() for example in other.examples],
+        "suited": {str(OPTIONS.index(name)): value for name, value in suited.items()},
+    }
 
 
 def _wire_run(form: Form, results: Results, settings: AppSettings) -> None:

@@ -44,7 +44,7 @@ class Form:
     @property
     def pair_outputs(self) -> list[Any]:
         """What a change of the pair changes, in the order of `pair_updates`."""
-        return [self.examples, self.about_pair, self.own_box, self.cllm_ar, *self.options.values()]
+        return [self.examples, self.about_pair, self.own_box, self.cllm_ar]
 
 
 def pair_choices(settings: AppSettings) -> list[tuple[str, str]]:
@@ -117,22 +117,25 @@ def _option(name: str, settings: AppSettings, suited: Mapping[str, Any], **layou
     return control(DecodeConfig, name, value=suited.get(name), maximum=most, **layout)
 
 
-def pair_updates(pair: ModelPair | None, settings: AppSettings) -> list[Any]:
-    """Return the updates of `pair_outputs` for a pair, None for the visitor's own models.
+def pair_updates(pair: ModelPair | None) -> list[Any]:
+    """Return the updates of `pair_outputs` for a pair, None for the visitor's own models."""
+    if pair is None:
+        return [gr.skip(), _OWN, gr.update(visible=True), gr.update(visible=True)]
+    samples = [[example] for example in pair.examples]
+    has_cllm = pair.cllm is not None
+    return [gr.Dataset(samples=samples), pair.description, gr.update(visible=False), gr.update(visible=has_cllm)]
+
+
+def suited_options(pair: ModelPair | None, settings: AppSettings) -> dict[str, Any]:
+    """Return the settings that a pair asks for, by name.
 
     A setting that any pair on offer has a liking for goes to this one's value, or back to its default, so that no
-    former pair's stays; the others stay as the visitor left them.
+    former pair's stays; the others stay as the visitor left them, all of them if the models are the visitor's own.
     """
     if pair is None:
-        return [gr.skip(), _OWN, gr.update(visible=True), gr.update(visible=True), *[gr.skip()] * len(OPTIONS)]
+        return {}
     liked = {name for other in (pair, *settings.pairs().values()) for name in other.decode}
-    return [
-        gr.Dataset(samples=[[example] for example in pair.examples]),
-        pair.description,
-        gr.update(visible=False),
-        gr.update(visible=pair.cllm is not None),
-        *(_suited(name, pair, settings) if name in liked else gr.skip() for name in OPTIONS),
-    ]
+    return {name: _suited(name, pair, settings) for name in OPTIONS if name in liked}
 
 
 def _suited(name: str, pair: ModelPair, settings: AppSettings) -> Any:

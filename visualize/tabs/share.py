@@ -88,7 +88,7 @@ def wire_link(
         said = " ".join(["Opened from a link: press Run to decode its prompt.", *notes])
         return {place: json.dumps(shared.place), **updates, results[0]: _line("idle", said)}
 
-    opened = blocks.load(load, None, [place, form.pair, form.prompt, *form.pair_outputs, *results], **_QUIET)
+    opened = blocks.load(load, None, [place, form.pair, form.prompt, *form.pair_outputs, *form.options.values(), *results], **_QUIET)
     opened.then(None, place, None, js=_OPEN_NEXT)
 
 
@@ -114,7 +114,7 @@ def restored(shared: Shared, settings: AppSettings, form: Form) -> tuple[dict[An
     updates: dict[Any, Any] = {}
     if pair is not None:
         updates = {form.pair: gr.Dropdown(choices=pair_choices(settings), value=pair.name)}
-        updates |= dict(zip(form.pair_outputs, pair_updates(pair, settings)))
+        updates |= dict(zip(form.pair_outputs, pair_updates(pair)))
     else:
         notes.append("Its models are not on offer here: choose some from the list.")
     config = shared.config

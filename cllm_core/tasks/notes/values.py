@@ -5,16 +5,18 @@ training, so no list has to be kept twice. Closed sets (currencies, yes and no, 
 """
 
 import random
+import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache
 
-from cllm_core.tasks.notes import words
+from cllm_core.tasks.notes import wide_words, words
 
 Value = str | int | float | bool | None
 HELD_OUT_OF = 5  # one in so many open values is held out
+REPLACED, INVENTED = 0.6, 0.3  # of the words of a wide value: how many are others, and how many of those nobody's
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Source:
 
     rng: random.Random
     held_out: bool
+    wide: bool = False  # put other words in the place of most words of names and things
 
     def open(self, make: Callable[[random.Random], Value]) -> Value:
         """Return a value from this part of an open set."""
@@ -44,6 +47,19 @@ class Source:
         held_out, rest = _parts(tuple(choices))
         return held_out if self.held_out else rest
 
+    def word(self, value: str) -> str:
+        """Return text from an open list as it is or, in a wide source, with other words and numbers in its places."""
+        return _WORD.sub(lambda found: self._other(found[0]), value) if self.wide else value
+
+    def _other(self, word: str) -> str:
+        if self.rng.random() >= REPLACED:
+            return word
+        if word.isdecimal():
+            return str(self.rng.randrange(10 ** (len(word) - 1), 10 ** len(word)))
+        if self.rng.random() < INVENTED:
+            return _invented(self.rng, capital=word[0].isupper())
+        return self.rng.choice(wide_words.NAMES if word[0].isupper() else wide_words.THINGS)
+
     def phrasing(self, phrasings: Sequence[str]) -> str:
         """Return one of a list's phrasings: its last quarter is held out (at least one is)."""
         cut = len(phrasings) - max(1, len(phrasings) // 4)
@@ -51,6 +67,9 @@ class Source:
 
 
 Draw = Callable[[Source], Drawn]
+
+
+_WORD = re.compile(r"[^\W\d_]{4,}|\d+")  # shorter words hold a phrase together ("The River of Salt"): they stay
 
 
 def is_held_out(value: Value) -> bool:
@@ -69,14 +88,33 @@ def _checksum(value: Value) -> int:
     return zlib.crc32(repr(value).encode())
 
 
+def _invented(rng: random.Random, *, capital: bool) -> str:
+    parts = (wide_words.ONSETS, wide_words.VOWELS, wide_words.CODAS)
+    word = "".join(rng.choice(part) for _ in range(rng.choice((1, 2, 2, 3))) for part in parts)
+    return word.capitalize() if capital else word
+
+
 def one_of(choices: Sequence[str]) -> Draw:
     """Return a draw from an open list, written as it is."""
-    return lambda source: _plain(source.rng.choice(source.part(choices)))
+
+    def draw(source: Source) -> Drawn:
+        part = source.part(choices)
+        while True:
+            value = source.word(source.rng.choice(part))
+            if value in part or value not in choices:
+                return _plain(value)
+
+    return draw
 
 
 def made(make: Callable[[random.Random], str]) -> Draw:
     """Return a draw of made-up text, written as it is."""
     return lambda source: _plain(source.open(make))
+
+
+def composed(make: Callable[[random.Random], str]) -> Draw:
+    """Return a draw of text composed of the lists' words, written as it is."""
+    return lambda source: _plain(source.open(lambda rng: source.word(make(rng))))
 
 
 def closed(choices: Sequence[str]) -> Draw:
@@ -125,9 +163,13 @@ def _address(rng: random.Random) -> str:
     return f"{rng.randint(1, 199)} {rng.choice(words.STREETS)}"
 
 
-def _email(rng: random.Random) -> str:
-    first, last = rng.choice(words.FIRST_NAMES).lower(), rng.choice(words.LAST_NAMES).lower().replace(" ", "")
-    return f"{first}{rng.choice(('.', '_', ''))}{last}@{rng.choice(('example.com', 'example.org', 'mail.example'))}"
+def _email(source: Source) -> Drawn:
+    def make(rng: random.Random) -> str:
+        first, last = rng.choice(words.FIRST_NAMES).lower(), rng.choice(words.LAST_NAMES).lower().replace(" ", "")
+        name = source.word(f"{first}{rng.choice(('.', '_', ''))}{last}")
+        return f"{name}@{rng.choice(('example.com', 'example.org', 'mail.example'))}"
+
+    return _plain(source.open(make))
 
 
 def code(pattern: str) -> Draw:
@@ -140,7 +182,7 @@ def code(pattern: str) -> Draw:
     return made(make)
 
 
-person, title, address, email = made(_person), made(_title), made(_address), made(_email)
+person, title, address, email = composed(_person), composed(_title), composed(_address), _email
 city = one_of(words.CITIES)
 
 
