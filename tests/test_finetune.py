@@ -30,7 +30,7 @@ from visualize import job_view, recording, training
 from visualize.job_report import report_rows, report_sentence
 from visualize.settings import AppSettings
 from visualize.tabs import finetune
-from visualize.tabs.finetune import act, begin, choose_preset, open_page, remove, show_command, show_file
+from visualize.tabs.finetune import act, begin, open_page, preset_updates, remove, show_command, show_file
 from visualize.tabs.finetune_form import JOB_MAIN, JOB_MORE, MAIN, MORE, preset_values
 from visualize.tabs.finetune_watch import look, replay
 from visualize.tabs.form import pair_list
@@ -420,7 +420,7 @@ def test_a_title_is_data_wherever_it_is_shown(job: Job):
 
 
 def test_a_preset_fills_the_whole_form():
-    about, task, _, *values = choose_preset("gpu")
+    about, task, _, *values = preset_updates("gpu")
     assert (about, task) == (PRESETS["gpu"].about, "json")
     filled = dict(zip((*MAIN, *MORE, *JOB_MAIN, *JOB_MORE), values, strict=True))
     assert filled["steps"] == PRESETS["gpu"].train["steps"]

@@ -15,7 +15,7 @@ import pytest
 import tiny
 import torch
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 from transformers import AutoTokenizer
 
 from cllm_core.io import loads_run

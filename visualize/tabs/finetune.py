@@ -1,5 +1,6 @@
 """The Fine-tune tab: reads the form, has a job made, stops, resumes and deletes jobs. Wiring only."""
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -104,7 +105,9 @@ def _wire_watch(
 
 def _wire_form(form: TrainForm, settings: AppSettings) -> None:
     fields = [*form.train.values(), *form.job.values()]
-    form.preset.input(choose_preset, form.preset, [form.about, form.prompts, form.file_box, *fields], **_QUIET)
+    filled = json.dumps({name: preset_updates(name) for name in PRESETS})  # in the browser: no late answer overwrites
+    preset_outputs = [form.about, form.prompts, form.file_box, *fields]
+    form.preset.input(None, form.preset, preset_outputs, js=f"(name) => ({filled})[name]")
     form.model.input(lambda name: gr.Textbox(visible=name == OWN_MODEL), form.model, form.own_model, **_QUIET)
     form.prompts.input(lambda name: gr.Group(visible=name == UPLOAD), form.prompts, form.file_box, **_QUIET)
     form.file.change(partial(show_file, settings), form.file, [form.file_notes, form.preview], **_QUIET)
@@ -120,12 +123,14 @@ def _wire_form(form: TrainForm, settings: AppSettings) -> None:
     )
 
 
-def choose_preset(name: str) -> list[Any]:
-    """Fill the form with a preset's values."""
-    preset = PRESETS.get(name) or next(iter(PRESETS.values()))
-    key = next(key for key, value in PRESETS.items() if value is preset)
-    values = [*preset_values(key, TrainConfig, (*MAIN, *MORE)), *preset_values(key, JobConfig, (*JOB_MAIN, *JOB_MORE))]
-    return [preset.about, preset.train["task"], gr.Group(visible=False), *values]
+def preset_updates(name: str) -> list[Any]:
+    """Return what fills the form with a preset's values, as the browser takes it."""
+    preset = PRESETS[name]
+    values = [
+        *preset_values(name, TrainConfig, (*MAIN, *MORE)),
+        *preset_values(name, JobConfig, (*JOB_MAIN, *JOB_MORE)),
+    ]
+    return [preset.about, preset.train["task"], gr.update(visible=False), *values]
 
 
 def show_file(settings: AppSettings, path: str | None) -> tuple[Any, Any]:

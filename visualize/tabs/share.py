@@ -88,7 +88,9 @@ def wire_link(
         said = " ".join(["Opened from a link: press Run to decode its prompt.", *notes])
         return {place: json.dumps(shared.place), **updates, results[0]: _line("idle", said)}
 
-    opened = blocks.load(load, None, [place, form.pair, form.prompt, *form.pair_outputs, *form.options.values(), *results], **_QUIET)
+    opened = blocks.load(
+        load, None, [place, form.pair, form.prompt, *form.pair_outputs, *form.options.values(), *results], **_QUIET
+    )
     opened.then(None, place, None, js=_OPEN_NEXT)
 
 
