@@ -125,7 +125,7 @@ _PAIRS = (
         name=BUNDLED,
         title="SmolLM2-135M-Instruct (base only)",
         base=ModelSource("bundled", BUNDLED),
-        description="A small chat model that runs on any CPU. It has no CLLM yet: train one in the Train tab.",
+        description="A small chat model that runs on any CPU. It has no CLLM yet: train one in the Fine-tune tab.",
         examples=_EXAMPLES,
     ),
     _published(

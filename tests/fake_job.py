@@ -4,12 +4,11 @@ Run as a program it stands in for `python -m cllm_core.train.jobs.supervise FOLD
 """
 
 import json
-import signal
 import sys
 from pathlib import Path
 
 from cllm_core.train.jobs.folder import Job
-from cllm_core.train.jobs.supervise import Supervisor
+from cllm_core.train.jobs.supervise import supervise
 
 GRACE = 2.0
 _HEAD = "import json, os, signal, subprocess, sys, time; from pathlib import Path; folder = Path(sys.argv[1]);"
@@ -41,11 +40,5 @@ def command(job: Job, stage: str) -> list[str]:
     return [sys.executable, "-c", SCRIPTS[script], str(job.folder)]
 
 
-def main() -> None:
-    supervisor = Supervisor(Job(Path(sys.argv[1])), command=command, grace=GRACE)
-    signal.signal(signal.SIGTERM, lambda *_: supervisor.stop())
-    supervisor.run()
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(supervise(Job(Path(sys.argv[1])), command=command, grace=GRACE))

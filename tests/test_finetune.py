@@ -14,13 +14,15 @@ from pages import built_in_a_loop
 
 from cllm_core.errors import CllmError, ConfigError, FormatError, ModelNotFound, TrainingError
 from cllm_core.options import option_field
-from cllm_core.pairs import ModelPair, ModelSource, discover_pairs
+from cllm_core.pairs import ModelPair, ModelSource, discover_pairs, write_pair
+from cllm_core.tasks import TASKS, get_task
 from cllm_core.tasks.base import Example
-from cllm_core.train.config import TrainConfig
+from cllm_core.train.config import EvaluateConfig, TrainConfig
+from cllm_core.train.jobs import forecast as forecasts
 from cllm_core.train.jobs import runner
-from cllm_core.train.jobs.folder import Job, new_job
+from cllm_core.train.jobs.folder import Job, find_job, new_job
 from cllm_core.train.jobs.forecast import Forecast, check_room, duration
-from cllm_core.train.jobs.plan import JobConfig, JobPlan
+from cllm_core.train.jobs.plan import JobConfig, JobPlan, write_plan
 from cllm_core.train.jobs.presets import PRESETS
 from cllm_core.train.jobs.probe import probe_file
 from cllm_core.train.jobs.progress import stage_progress
@@ -29,7 +31,7 @@ from cllm_core.train.jobs.state import JobState, write_state
 from visualize import job_view, recording, training
 from visualize.job_report import report_rows, report_sentence
 from visualize.settings import AppSettings
-from visualize.tabs import finetune
+from visualize.tabs import finetune, finetune_watch
 from visualize.tabs.finetune import act, begin, open_page, preset_updates, remove, show_command, show_file
 from visualize.tabs.finetune_form import JOB_MAIN, JOB_MORE, MAIN, MORE, preset_values
 from visualize.tabs.finetune_watch import look, replay
@@ -93,7 +95,7 @@ def test_the_command_line_does_the_same_as_the_form():
 
     made = order(steps=50, chat=False, answers="target", noise="trajectory")
     lines = training.command_lines(made.plan).split("\n")
-    assert [line.split()[3] for line in lines] == ["collect", "train"]
+    assert [line.split()[3] for line in lines] == ["collect", "train", "evaluate"]
     import argparse
     import shlex
 
@@ -101,6 +103,30 @@ def test_the_command_line_does_the_same_as_the_form():
     COMMANDS["train"].arguments(parser)
     parsed = config_of(TrainConfig, parser.parse_args(shlex.split(lines[1])[4:]))
     assert parsed == made.plan.train_config(Path("runs/mine"))
+    evaluate = argparse.ArgumentParser()
+    COMMANDS["evaluate"].arguments(evaluate)
+    measured = config_of(EvaluateConfig, evaluate.parse_args(shlex.split(lines[2])[4:]))
+    assert (measured.model, measured.cllm_adapter) == ("smollm2", "runs/mine/adapter")
+    assert (measured.split, measured.limit, measured.chat) == ("dev", made.plan.job.test_prompts, False)
+
+
+def test_the_commands_call_an_uploaded_file_by_its_name(tmp_path: Path):
+    (tmp_path / "p.jsonl").write_text('{"prompt": "a", "answer": "b"}\n' * 20)
+    made = order(prompts="upload", file=str(tmp_path / "p.jsonl"))
+    train, evaluate = training.command_lines(made.plan).split("\n")
+    assert " --data prompts.jsonl" in train
+    assert " --data held-out.jsonl" in evaluate
+
+
+def test_only_tasks_that_have_something_to_train_on_are_offered():
+    offered = [name for _, name in training.task_choices()]
+    assert {"json", "spider", "gsm8k"} <= set(offered)
+    for name in set(TASKS) - {"prompts"}:
+        if name in offered:
+            assert order(prompts=name).plan.train_config(Path("x")).split in get_task(name).splits
+        else:
+            with pytest.raises(ConfigError, match="not on offer"):
+                order(prompts=name)
 
 
 @pytest.mark.parametrize(
@@ -174,6 +200,9 @@ def test_a_file_without_answers_needs_the_models_own(tmp_path: Path):
     with pytest.raises(ConfigError, match="have no answer"):
         order(prompts="upload", file=str(path))
     assert order(prompts="upload", file=str(path), answers="target").plan.stages[0] == "collect"
+    (tmp_path / "p.jsonl").write_text('{"prompt": "a", "answer": "b"}\n{"prompt": "c", "answer": ""}\n')
+    with pytest.raises(ConfigError, match="have no answer"):
+        order(prompts="upload", file=str(tmp_path / "p.jsonl"))
 
 
 def test_a_broken_or_too_large_file_is_refused(tmp_path: Path):
@@ -224,6 +253,14 @@ def test_a_running_job_shows_step_time_left_and_curves(job: Job):
     json.loads(job_json(shown))
 
 
+def test_steps_that_are_the_default_are_counted_right(job: Job):
+    """A plan holds what differs from the defaults: the panel said "Step 40 of 40"."""
+    plan = job.plan()
+    write_plan(job.folder, replace(plan, train={name: plan.train[name] for name in plan.train if name != "steps"}))
+    default = option_field(TrainConfig, "steps").default
+    assert ("Step", f"40 of {default}") in job_view.job_view(job)["numbers"]
+
+
 @pytest.mark.parametrize(
     ("state", "kind", "text"),
     [
@@ -231,6 +268,7 @@ def test_a_running_job_shows_step_time_left_and_curves(job: Job):
         (JobState("paused", "train", "Step 40: repeats."), "stopped", "Paused. Step 40"),
         (JobState("failed", "train", "The disk is full."), "error", "Failed. The disk is full."),
         (JobState("finished", "evaluate", started=1e9, ended=1e9 + 240), "done", "Finished after 4 minutes"),
+        (JobState("finished", "evaluate", started=1e9, ended=1e9 + 9e4, spent=240.0), "done", "Finished after 4 min"),
     ],
 )
 def test_a_job_that_ended_says_how(job: Job, state: JobState, kind: str, text: str):
@@ -299,6 +337,26 @@ def test_a_result_is_a_zip_that_is_a_pair_on_another_machine(job: Job, tmp_path:
     assert pair.results["prompts"] == 5
 
 
+def test_a_zip_that_cannot_be_written_leaves_nothing_to_download(
+    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A zip that was cut short was served at the next look."""
+    from cllm_core.train.jobs.report import register
+
+    register(job, [], job_files.REPORT)
+    job_files.write_report(job)
+    write_state(job.folder, JobState("finished", "evaluate", started=1.0, ended=2.0))
+    monkeypatch.setattr(finetune_watch, "get_upload_folder", lambda: str(tmp_path / "uploads"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(zipfile.ZipFile, "write", lambda *arguments: (_ for _ in ()).throw(OSError(28, "No space left")))
+        button = look(HOME, "", job.name, None, None)[-1]
+        assert (button.interactive, button.value) == (False, None)
+        assert not [path for path in (tmp_path / "uploads").rglob("*") if path.is_file()]
+    button = look(HOME, "", job.name, None, None)[-1]
+    assert button.interactive
+    assert zipfile.is_zipfile(next((tmp_path / "uploads").rglob("*.zip")))
+
+
 # --- forecasts
 
 
@@ -314,6 +372,26 @@ def test_a_forecast_is_said_in_sentences_and_refused_where_it_does_not_fit(runs:
         check_room(replace(made, memory=10**15), runs)
     with pytest.raises(TrainingError, match=r"of disk and .* MB are free"):
         check_room(replace(made, memory=1000, disk=10**18), runs / "not yet")
+
+
+def test_a_run_that_a_forecast_refused_does_not_start(monkeypatch: pytest.MonkeyPatch):
+    started: list[Job] = []
+    monkeypatch.setattr(training, "start", started.append)
+    made = order(steps=77)
+    too_large = Forecast(1, 1.0, None, 1.0, 1.0, 1.0, memory=10**15, disk=1)
+    monkeypatch.setitem(forecasts._known, forecasts._key(made.plan), too_large)
+    with pytest.raises(TrainingError, match="are free: choose a smaller batch"):
+        made.start()
+    order(steps=78).start()
+    assert len(started) == 1
+
+
+def test_gpu_memory_is_held_against_what_is_free_there():
+    fits = Forecast(1, 1.0, None, 1.0, 1.0, 1.0, memory=1, disk=1, gpu_memory=10**9, gpu_free=2 * 10**9)
+    assert "1.0 GB of GPU memory" in " ".join(fits.sentences())
+    check_room(fits)
+    with pytest.raises(TrainingError, match=r"1\.0 GB of GPU memory and 0\.5 GB are free"):
+        check_room(replace(fits, gpu_free=5 * 10**8))
 
 
 def test_durations_are_said_as_people_do():
@@ -364,6 +442,31 @@ def test_visitors_of_a_space_see_and_stop_only_their_own_jobs(monkeypatch: pytes
     assert "still under way" in begin(SPACE, Form(), "alpha", DEFAULTS)[0]
 
 
+def test_a_second_job_of_a_visitor_does_not_go_on_beside_the_first(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(training, "start", lambda job: write_state(job.folder, JobState("stopped", "train")))
+    *_, jobs = begin(SPACE, Form(), "alpha", DEFAULTS)
+    monkeypatch.setattr(training, "start", alive)
+    begin(SPACE, Form(), "alpha", DEFAULTS)
+    resumed: list[Job] = []
+    assert "still under way" in act(SPACE, resumed.append, "alpha", jobs.value, starts=True)[0]
+    assert resumed == []
+
+
+def test_a_trained_pair_is_listed_for_its_owner_only(job: Job, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(training, "start", alive)
+    name = begin(SPACE, Form(), "alpha", {**DEFAULTS, "job": {**DEFAULTS["job"], "title": "Secret"}})[2].value
+    folder = find_job(name).folder
+    write_pair(folder, ModelPair(name, "Secret", ModelSource("bundled", "smollm2"), examples=("mine",)))
+    everybody, alpha, beta = (SPACE.pairs(owner_of(SPACE, token) if token else None) for token in ("", "alpha", "beta"))
+    assert name not in everybody
+    assert name not in beta
+    assert alpha[name].title == "Secret"
+    assert "Secret" not in str(pair_list(SPACE, "", owner_of(SPACE, "beta")).choices)
+    assert name in HOME.pairs()
+    assert name in AppSettings(models=frozenset({"smollm2"})).pairs()  # its base is on the list of models
+    assert name not in AppSettings(models=frozenset({"json-smollm2x"})).pairs()
+
+
 def test_a_browser_without_a_name_is_given_one_and_none_is_shared():
     tokens = {open_page(SPACE, "", "")[0] for _ in range(3)}
     assert len(tokens) == 3
@@ -389,6 +492,7 @@ def test_a_look_changes_the_player_only_when_there_is_something_new(job: Job):
         assert all(update == gr.skip() for update in look(HOME, "", name, None, None)[7:])
     write_state(job.folder, JobState("stopped", "train"))
     (job.folder / "best").mkdir()
+    (job.folder / "adapter").mkdir()  # what a copy left that was cut short takes nothing away
     _, jobs, _, *buttons = look(HOME, "", job.name, None, seen)
     assert jobs.choices[0][0].endswith("stopped")
     assert [button.interactive for button in buttons[:4]] == [False, True, True, True]
@@ -404,7 +508,7 @@ def test_a_job_can_be_deleted_once_it_has_ended(job: Job):
 
 def test_a_pair_that_went_with_its_job_is_not_left_chosen(monkeypatch: pytest.MonkeyPatch):
     pairs = {name: ModelPair(name, name, base=ModelSource("folder", "/x")) for name in ("first", "second")}
-    monkeypatch.setattr(AppSettings, "pairs", lambda self: pairs)
+    monkeypatch.setattr(AppSettings, "pairs", lambda self, owner: pairs)
     kept, lost = pair_list(SPACE, "second"), pair_list(SPACE, "deleted")
     assert kept.choices == lost.choices == [("first", "first"), ("second", "second")]
     assert (kept.constructor_args.get("value"), lost.value) == (None, "first")

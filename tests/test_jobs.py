@@ -3,7 +3,10 @@
 import errno
 import json
 import os
+import shutil
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -187,7 +190,66 @@ def test_a_pid_that_another_process_was_given_is_not_taken_for_the_job(runs: Pat
     assert read_state(job.folder) == found
 
 
+def test_whoever_was_given_the_number_of_a_dead_job_is_left_alone(runs: Path):
+    """Reading the state of a job from before a restart ended the processes of an unrelated group."""
+    bystander = subprocess.Popen(["sh", "-c", "sleep 60 & echo; wait"], stdout=subprocess.PIPE, start_new_session=True)
+    try:
+        assert bystander.stdout is not None
+        bystander.stdout.readline()
+        (child,) = psutil.Process(bystander.pid).children()
+        job = new_job(PLAN)
+        state = JobState("running", "train", pid=bystander.pid, process_started=time.time() - 3600)
+        write_state(job.folder, state)
+        assert runner.job_state(job).status == "failed"
+        assert child.is_running()
+        assert bystander.poll() is None
+    finally:
+        os.killpg(bystander.pid, signal.SIGKILL)
+        bystander.communicate()
+
+
 # --- processes
+
+
+def test_a_job_has_one_supervisor_however_often_it_is_resumed(make: Callable[..., Job]):
+    """Of two supervisors the older one went on, and nothing could stop it."""
+    job = make(train="sleep")
+    runner.start(job)
+    ready(job)
+    first = read_state(job.folder)
+    second = subprocess.run(
+        [sys.executable, fake_job.__file__, str(job.folder)], capture_output=True, text=True, timeout=SECONDS
+    )
+    assert (second.returncode, second.stdout.strip()) == (1, "This job is under way already.")
+    assert read_state(job.folder) == first
+    runner.stop(job)
+    assert settled(job).status == "stopped"
+
+
+def test_a_best_checkpoint_that_cannot_be_copied_can_be_tried_again(
+    make: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+):
+    job = make()
+    write_state(job.folder, JobState("failed", "train", "The disk is full."))
+    (job.folder / "best").mkdir()
+    (job.folder / "best" / "adapter.bin").write_text("weights")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner.shutil, "copytree", lambda *paths: (_ for _ in ()).throw(shutil.Error([])))
+        with pytest.raises(TrainingError, match="free some disk space"):
+            runner.use_best(job)
+    assert not (job.folder / "adapter").exists()
+    assert runner.can_use_best(job, runner.job_state(job))
+    runner.use_best(job)
+    assert settled(job).done == ("train", "evaluate")
+    assert (job.folder / "adapter" / "adapter.bin").read_text() == "weights"
+
+
+def test_time_between_a_stop_and_a_resume_is_not_counted(make: Callable[..., Job]):
+    job = make()
+    write_state(job.folder, JobState("stopped", "train", started=1.0, ended=61.0, spent=60.0))
+    runner.start(job)
+    found = settled(job)
+    assert 60.0 < found.spent < 60.0 + SECONDS
 
 
 def test_a_job_runs_its_stages_and_outlives_whoever_started_it(make: Callable[..., Job]):

@@ -8,6 +8,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -131,6 +132,71 @@ def test_a_collapse_pauses_the_run_and_the_best_checkpoint_stays(
     assert reason.startswith("Step 6: 90% of the probe's 4-grams are repeats")
     assert json.loads((job.folder / "best" / "measures.json").read_text())["step"] == 3
     assert probe_steps(job.folder) == [0, 3, 6]
+
+
+def test_a_collapse_at_the_last_checkpoint_does_not_become_the_result(
+    make: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+):
+    job = make(replace(SMALL, guard=True), keep=2)
+    rates = iter([0.1, 0.1, 0.9])
+    measure = Probe._measure
+    monkeypatch.setattr(
+        Probe, "_measure", lambda *arguments: replace(measure(*arguments), agreement=1.0, repetition=next(rates))
+    )
+    kind, reason = run_stage(job, "train")
+    assert (kind, reason[:11]) == ("paused", "Step 6: 90%")
+    assert not (job.folder / "adapter").exists()
+    assert checkpoints(job) == [3, 6]  # no step was done, and none saved, after the halt
+    assert runner.can_use_best(job, JobState("paused", "train"))
+    assert run_stage(job, "train") == ("done", "")  # resumed all the same: the result is what was trained
+
+
+def test_the_best_checkpoint_of_a_full_model_is_not_pruned(make: Callable[..., Job], monkeypatch: pytest.MonkeyPatch):
+    job = make(replace(SMALL, guard=True), method="full", keep=1, steps=8, save_every=2)
+    speeds = iter([1.0, 1.5, 2.5, 2.0, 2.0])
+    measure = Probe._measure
+    monkeypatch.setattr(
+        Probe,
+        "_measure",
+        lambda *arguments: replace(measure(*arguments), agreement=1.0, repetition=0.0, tokens_per_pass=next(speeds)),
+    )
+    assert run_stage(job, "train") == ("done", "")
+    assert checkpoints(job) == [4, 8]
+    assert [path.parent.name for path in job.folder.glob("checkpoints/*/kept")] == ["step-000004"]
+
+
+def test_a_run_stopped_in_its_first_probe_begins_with_it_when_it_is_resumed(
+    make: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+):
+    """It trained one step and saved it: step 0 was never probed, and every resume failed."""
+    job = make(replace(SMALL, guard=True))
+    asked: list[bool] = []
+    decode = Probe._decode
+
+    def stopping(probe: Probe, *arguments: Any) -> Any:
+        asked.append(True)
+        return decode(probe, *arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cllm_core.train.signals.stop_on_signals", lambda: nullcontext(lambda: bool(asked)))
+        patch.setattr(Probe, "_decode", stopping)
+        assert run_stage(job, "train") == ("stopped", "Stopped before the first step.")
+    assert (checkpoints(job), probe_steps(job.folder)) == ([], [])
+    assert run_stage(job, "train") == ("done", "")
+    assert probe_steps(job.folder) == [0, 3, 6]
+
+
+def test_a_moved_job_goes_on(make: Callable[..., Job], tmp_path: Path):
+    job = make()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cllm_core.train.signals.stop_on_signals", lambda: nullcontext(lambda: bool(checkpoints(job))))
+        assert run_stage(job, "train")[0] == "stopped"
+    moved = Job(job.folder.rename(tmp_path / job.name))
+    assert run_stage(moved, "train") == ("done", "")
+
+
+def checkpoints(job: Job) -> list[int]:
+    return sorted(int(path.name.removeprefix("step-")) for path in job.folder.glob("checkpoints/step-*"))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -37,10 +38,10 @@ def where(tmp_path_factory):
     return training_rows.folders(tmp_path_factory.mktemp("models"))
 
 
-def stop_after(calls):
-    """A stop that says so when it is asked for the `calls`-th time, which is in that step."""
-    asked = iter(range(1, 1000))
-    return lambda: next(asked) >= calls
+def stop_in(step, config):
+    """A stop that says so when it is asked in that step."""
+    metrics = Path(config.out) / "metrics.jsonl"
+    return lambda: metrics.exists() and len(metrics.read_text().splitlines()) >= step - 1
 
 
 def train(config, **options):
@@ -118,7 +119,7 @@ def test_three_steps_and_three_more_are_six(tmp_path, where, method):
     straight = training_rows.train_config(tmp_path / "straight", where, method=method)
     train(straight)
     broken = training_rows.train_config(tmp_path / "broken", where, method=method)
-    first, said = train(broken, stop=stop_after(3))
+    first, said = train(broken, stop=stop_in(3, broken))
     assert (first.steps, first.finished) == (3, False)
     assert "the same command goes on" in said[-1]
     second, said = train(broken)
@@ -134,7 +135,7 @@ def test_a_broken_checkpoint_is_passed_over_with_a_message(tmp_path, where, dama
     straight = training_rows.train_config(tmp_path / "straight", where)
     train(straight)
     config = training_rows.train_config(tmp_path / "run", where, save_every=2)
-    train(config, stop=stop_after(4))
+    train(config, stop=stop_in(4, config))
     newest = tmp_path / "run/checkpoints/step-000004"
     if damage == "cut":
         os.truncate(newest / "weights.safetensors", 100)
@@ -427,7 +428,7 @@ def test_a_resumed_run_goes_on_with_the_states_that_were_refreshed(tmp_path, whe
     straight = states_config(tmp_path, where, "straight", refresh=2)
     train(straight)
     broken = states_config(tmp_path, where, "broken", refresh=2)
-    train(broken, stop=stop_after(3))
+    train(broken, stop=stop_in(3, broken))
     train(broken)
     assert_same_weights(final_weights(straight), final_weights(broken), atol=1e-6)
     plain = states_config(tmp_path, where, "plain")

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, TypedDict
 
 from cllm_core import io
@@ -121,7 +122,8 @@ def headline(state: JobState, progress: Mapping[str, Progress], plan: JobPlan) -
         left = "" if now.seconds_left is None else f", about {duration(now.seconds_left)} left in this stage"
         return f"{STAGE_LABELS[now.stage]}:{count}{left}." if now.done else f"{STAGE_LABELS[now.stage]} …"
     if state.status == "finished":
-        return f"Finished after {duration(state.ended - state.started)}: the result is in the Compare tab's list."
+        took = duration(state.spent or state.ended - state.started)
+        return f"Finished after {took}: the result is in the Compare tab's list."
     return {"paused": "Paused. ", "stopped": "", "failed": "Failed. "}[state.status] + state.reason
 
 
@@ -138,7 +140,7 @@ def _numbers(metrics: Sequence[Mapping[str, Any]], probes: Sequence[Measures], p
         return []
     last = metrics[-1]
     found = [
-        ("Step", f"{last['step']:,} of {plan.train.get('steps', last['step']):,}"),
+        ("Step", f"{last['step']:,} of {plan.train_config(Path('job')).steps:,}"),
         ("Tokens fed", f"{last['tokens']:,}"),
         ("Seconds a step", f"{last['seconds']:.2f}"),
         ("Learning rate", f"{last['lr']:.2g}"),

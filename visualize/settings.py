@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from cllm_core.errors import ConfigError, ModelNotFound
 from cllm_core.options import option_field
 from cllm_core.pairs import ModelPair, all_pairs, pair_from_models
+from cllm_core.train.jobs.folder import made_by
 from cllm_core.types import DecodeConfig
 
 _MOST_TOKENS = int(option_field(DecodeConfig, "max_new_tokens").metadata["maximum"])
@@ -56,21 +57,32 @@ class AppSettings:
         """Whether a visitor may name models of their own."""
         return not self.public if self.models is None else bool(self.models - set(all_pairs()))
 
-    def pairs(self) -> dict[str, ModelPair]:
-        """Return the pairs on offer, by name: discovered anew, so that a pair just trained is among them."""
-        return {name: pair for name, pair in all_pairs().items() if self._offers(pair)}
+    def pairs(self, owner: str | None = None) -> dict[str, ModelPair]:
+        """Return the pairs to list, by name: discovered anew, so that a pair just trained is among them.
+
+        On a public app nobody sees the pairs that another visitor trained: `owner` is who looks.
+        """
+        return {name: pair for name, pair in all_pairs().items() if self._offers(pair) and self._lists(name, owner)}
 
     def _offers(self, pair: ModelPair) -> bool:
-        if self.models is not None:
-            return pair.name in self.models
-        return not (self.public and pair.needs_gpu)
+        if self.models is None:
+            return not (self.public and pair.needs_gpu)
+        return pair.name in self.models or (made_by(pair.name) is not None and str(pair.base) in self._allowed())
+
+    def _lists(self, name: str, owner: str | None) -> bool:
+        return not self.public or made_by(name) in (None, "", owner)
+
+    def _allowed(self) -> set[str]:
+        """Return the base models that the list of models allows, as `ModelSource.parse` reads them."""
+        assert self.models is not None
+        return {*self.models, *(str(pair.base) for name, pair in all_pairs().items() if name in self.models)}
 
     def pair(self, name: str) -> ModelPair:
-        """Return a pair on offer; ModelNotFound for any other."""
-        pairs = self.pairs()
-        if name not in pairs:
+        """Return a pair on offer; ModelNotFound for any other. Who trained a pair, and only they, know its name."""
+        pair = all_pairs().get(name)
+        if pair is None or not self._offers(pair):
             raise ModelNotFound("This pair is not on offer here: choose one from the list.")
-        return pairs[name]
+        return pair
 
     def own_pair(self, base: str, cllm: str) -> ModelPair:
         """Return the pair of a visitor's own models; ModelNotFound if one is missing or may not be loaded here."""

@@ -13,9 +13,11 @@ from cllm_core.pairs import ModelSource
 from cllm_core.tasks import TASKS, get_task
 from cllm_core.tasks.base import Example
 from cllm_core.tasks.prompts import PromptFile, read_prompts
-from cllm_core.train.config import TrainConfig
+from cllm_core.train.config import EvaluateConfig, TrainConfig
 from cllm_core.train.jobs.folder import Job, find_job, list_jobs, new_job
-from cllm_core.train.jobs.plan import JobConfig, JobPlan
+from cllm_core.train.jobs.forecast import check_known
+from cllm_core.train.jobs.plan import HELD_OUT as HELD_OUT_FILE
+from cllm_core.train.jobs.plan import PROMPTS, JobConfig, JobPlan
 from cllm_core.train.jobs.runner import job_state, running_job, start
 from visualize.labels import one_line
 from visualize.load import MOST_BYTES
@@ -43,7 +45,8 @@ class Order:
     held_out: tuple[Example, ...] = ()
 
     def start(self) -> Job:
-        """Make the job and start it."""
+        """Make the job and start it; TrainingError if a forecast of it said that it does not fit here."""
+        check_known(self.plan)
         job = new_job(self.plan, prompts=self.prompts, held_out=self.held_out)
         start(job)
         return job
@@ -66,7 +69,7 @@ def order_from(
     values = {**train, "model": _target(settings, model, own_model)}
     read = read_upload(settings, file) if prompts == UPLOAD else None
     if read is None:
-        if prompts not in TASKS or prompts == "prompts":
+        if prompts not in [name for _, name in task_choices()]:
             raise ConfigError("These prompts are not on offer: choose some from the list.")
         values["task"] = prompts
     if settings.public:
@@ -75,7 +78,7 @@ def order_from(
     if read is None:
         return Order(plan)
     learnt, held_out = split_prompts(read.examples)
-    if plan.job.answers == "gold" and any(example.answer is None for example in read.examples):
+    if plan.job.answers == "gold" and any(not example.answer for example in read.examples):
         raise ConfigError(
             "Some rows of your file have no answer: give each one, or let the model answer (Answers to learn: target)."
         )
@@ -157,20 +160,40 @@ def preview(read: PromptFile) -> list[list[str]]:
 
 
 def task_choices() -> list[tuple[str, str]]:
-    """Return the built-in tasks as (title, name)."""
-    return [(get_task(name).title, name) for name in TASKS if name != "prompts"]
+    """Return the built-in tasks that have something to train on, as (title, name)."""
+    tasks = {name: get_task(name) for name in TASKS if name != "prompts"}
+    return [(task.title, name) for name, task in tasks.items() if "train" in task.splits]
 
 
 def command_lines(plan: JobPlan) -> str:
-    """Return the commands that do the same without the app."""
+    """Return the commands that do the same without the app; an uploaded file is called by its name in the job."""
     folder = Path("runs/mine")
     configs = {"collect": plan.collect_config, "train": plan.train_config}
-    lines = [
-        ["python", "-m", "cllm_core", stage, *flags(configs[stage](folder))]
-        for stage in plan.stages
-        if stage in configs
-    ]
+    lines = [["python", "-m", "cllm_core", stage, *flags(configs[stage](folder))] for stage in plan.stages[:-1]]
+    if plan.train_config(folder).method == "lora":
+        lines.append(["python", "-m", "cllm_core", "evaluate", *_evaluate_flags(plan, folder)])
+    if plan.uploaded:
+        names = {str(folder / name): name for name in (PROMPTS, HELD_OUT_FILE)}
+        lines = [[names.get(part, part) for part in line] for line in lines]
     return "\n".join(shlex.join(line) for line in lines)
+
+
+def _evaluate_flags(plan: JobPlan, folder: Path) -> list[str]:
+    train, decode = plan.train_config(folder), plan.decode_config()
+    split, data = plan.held_out(folder, get_task(train.task).splits)
+    config = EvaluateConfig(
+        model=train.model,
+        cllm_adapter=str(folder / "adapter"),
+        chat=train.chat,
+        task=train.task,
+        split=split,
+        data=data,
+        limit=plan.job.test_prompts,
+        block_size=decode.block_size,
+        window="sliding",
+        max_new_tokens=decode.max_new_tokens,
+    )
+    return flags(config)
 
 
 def owner_of(settings: AppSettings, token: str | None) -> str | None:

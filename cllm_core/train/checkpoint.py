@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 
+from cllm_core.train.folder import KEPT
+
 WEIGHTS, OPTIMIZER, STATE = "weights.safetensors", "optimizer.pt", "state.json"
 
 
@@ -26,7 +28,10 @@ class Checkpoint:
 
 
 def save(folder: Path, checkpoint: Checkpoint, *, keep: int, extra: Callable[[Path], None] = lambda path: None) -> Path:
-    """Write a checkpoint into its own subfolder, let `extra` add files to it, delete all but the newest `keep`."""
+    """Write a checkpoint into its own subfolder, let `extra` add files to it, delete all but the newest `keep`.
+
+    Those marked by a file KEPT stay beside them.
+    """
     final = folder / f"step-{checkpoint.step:06d}"
     partial = folder / f".{final.name}.partial"
     shutil.rmtree(partial, ignore_errors=True)
@@ -40,7 +45,8 @@ def save(folder: Path, checkpoint: Checkpoint, *, keep: int, extra: Callable[[Pa
     shutil.rmtree(final, ignore_errors=True)
     os.replace(partial, final)
     for old in _numbered(folder)[:-keep]:
-        shutil.rmtree(old, ignore_errors=True)
+        if not (old / KEPT).exists():
+            shutil.rmtree(old, ignore_errors=True)
     return final
 
 

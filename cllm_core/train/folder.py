@@ -10,6 +10,7 @@ from typing import Any
 from cllm_core.errors import ConfigError, TrainingError
 from cllm_core.train.config import TrainConfig
 
+KEPT = "kept"  # an empty file: a checkpoint that has it is not pruned
 Say = Callable[[str], None]
 _FREE = frozenset({"out", "save_every", "keep", "log_every", "tracker", "chunk"})  # may change between stop and resume
 
@@ -68,14 +69,25 @@ def _step_of(line: str) -> float:
 
 
 def check_same(written: Path, now: Mapping[str, Any], free: frozenset[str]) -> None:
-    """Raise ConfigError if a folder's config.json has other settings than `now`, those in `free` aside."""
+    """Raise ConfigError if a folder's config.json has other settings than `now`, those in `free` aside.
+
+    A file inside the run's folder is the same one after the folder was moved.
+    """
     try:
         before = json.loads(written.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigError(f"{written} cannot be read: choose another folder.") from error
+    was, here = str(before.get("out", "")), str(now.get("out", ""))
     for name in sorted(now.keys() - free):
-        if name in before and before[name] != now[name]:
+        if name in before and _inside(before[name], was) != _inside(now[name], here):
             raise ConfigError(
                 f"The run in {written.parent} began with {name} = {before[name]!r}, not {now[name]!r}: "
                 "resume it with the settings it began with, or choose another folder."
             )
+
+
+def _inside(value: Any, folder: str) -> Any:
+    """Return a path in a folder as it is from there; anything else as it is."""
+    if folder and isinstance(value, str) and Path(value).is_relative_to(folder):
+        return ("inside", Path(value).relative_to(folder).as_posix())
+    return value

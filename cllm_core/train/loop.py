@@ -77,7 +77,10 @@ class Loop:
         return found is not None
 
     def run(self, stop: Callable[[], bool], extra: SaveExtra = lambda path: None) -> bool:
-        """Train up to the last step, or until `stop` says so; return whether the run is finished."""
+        """Train up to the last step, or until `stop` says so; return whether the run is finished.
+
+        A halt that is called at a checkpoint, the last one too, leaves that checkpoint as the run's state.
+        """
         frozen = _fingerprint(self._plain)
         began = self.step
         while self.step < self.config.steps:
@@ -88,9 +91,15 @@ class Loop:
             last = stopping or self.step == self.config.steps
             if last or self.step % self.config.save_every == 0:
                 self.save(extra)
+                if not stopping and self.asked(stop):  # what looked at the checkpoint may have called a halt
+                    return False
             if stopping:
                 break
         return self.step >= self.config.steps
+
+    def asked(self, stop: Callable[[], bool]) -> bool:
+        """Return whether any process was asked to stop; all of them must call it."""
+        return float(self._over_processes(torch.tensor([float(stop())]))[0]) > 0
 
     def save(self, extra: SaveExtra = lambda path: None) -> None:
         """Write a checkpoint; all processes wait for it."""

@@ -106,8 +106,12 @@ def _drive(loop: Loop, model: Any, loaded: "LoadedModel", stop: Stop, watch: Wat
     folder.say(estimate(loop.rows, loaded.info.name).sentence())
     if config.tracker != "none":
         accelerator.init_trackers(folder.path.name, config=vars(config))
-    if loop.step == 0 and folder.writes:
-        watch(loaded, 0, None)
+    if loop.step == 0:
+        if folder.writes:
+            watch(loaded, 0, None)
+        if loop.asked(stop):  # before anything is trained: the run begins anew when it is resumed
+            folder.say("Stopped before the first step.")
+            return RunResult(folder.path, 0, False)
 
     def at_checkpoint(checkpoint: Path) -> None:
         if config.method == "lora":

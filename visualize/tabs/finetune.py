@@ -92,7 +92,8 @@ def _wire_watch(
     def refresh(token: str, name: str | None, prompt: int | None, seen: Seen, current: str) -> tuple[Any, ...]:
         found = look(settings, token, name, prompt, seen)
         news = found[0] != gr.skip()  # such as a pair that a job has just made, or that went with its job
-        return *found, *[pair_list(settings, current) if news else gr.skip() for _ in pairs]
+        owner = owner_of(settings, token) if token else None
+        return *found, *[pair_list(settings, current, owner) if news else gr.skip() for _ in pairs]
 
     for happens in (gr.Timer(TICK).tick, watch.jobs.change):
         happens(refresh, inputs, [seen, *watch.outputs, *pairs], **_QUIET)
@@ -177,8 +178,8 @@ def _wire_jobs(form: TrainForm, watch: Watch, settings: AppSettings, token: gr.B
     )
     inputs, changed = [token, watch.jobs], [watch.panel, watch.jobs]
     watch.stop.click(partial(act, settings, runner.stop), inputs, changed, **_QUIET)
-    watch.resume.click(partial(act, settings, runner.start), inputs, changed, **_QUIET)
-    watch.best.click(partial(act, settings, runner.use_best), inputs, changed, **_QUIET)
+    watch.resume.click(partial(act, settings, runner.start, starts=True), inputs, changed, **_QUIET)
+    watch.best.click(partial(act, settings, runner.use_best, starts=True), inputs, changed, **_QUIET)
     watch.delete.click(lambda: gr.Row(visible=True), None, watch.sure, **_QUIET)
     watch.sure_yes.click(partial(remove, settings), inputs, [*changed, watch.sure], **_QUIET)
     watch.sure_no.click(lambda: gr.Row(visible=False), None, watch.sure, **_QUIET)
@@ -197,11 +198,15 @@ def begin(settings: AppSettings, form: TrainForm, token: str, *values: Any) -> t
     return job_json(message("done", text)), command_lines(order.plan), choices(owner, job.name)
 
 
-def act(settings: AppSettings, action: Callable[[Job], None], token: str, name: str | None) -> tuple[Any, Any]:
-    """Stop or resume the visitor's job."""
+def act(
+    settings: AppSettings, action: Callable[[Job], None], token: str, name: str | None, *, starts: bool = False
+) -> tuple[Any, Any]:
+    """Stop the visitor's job, or have it go on, which it does only if no other of theirs is under way."""
     try:
         owner = owner_of(settings, token)
         job = find_job(name, owner)
+        if starts:
+            check_turn(settings, owner)
         action(job)
     except CllmError as error:
         return job_json(message("error", str(error))), gr.skip()

@@ -10,8 +10,9 @@ import gradio as gr
 from gradio.utils import get_upload_folder
 
 from cllm_core.errors import CllmError
-from cllm_core.train.jobs.folder import BEST, REPORT, Job
+from cllm_core.train.jobs.folder import REPORT, Job
 from cllm_core.train.jobs.report import write_zip
+from cllm_core.train.jobs.runner import can_use_best, job_state
 from cllm_core.train.jobs.state import LIVE
 from visualize.job_report import COLUMNS, report_rows, report_sentence
 from visualize.job_view import job_title, message, probe_props
@@ -147,7 +148,7 @@ def _buttons(shown: Shown | None) -> list[gr.Button]:
     if shown is None or job is None:
         return [gr.Button(interactive=False)] * len(_BUTTONS)
     ended = shown.status in ("stopped", "paused", "failed")
-    best = ended and (job.folder / BEST).is_dir() and not (job.folder / "adapter").is_dir()
+    best = ended and can_use_best(job, job_state(job))
     live = shown.status in LIVE
     return [gr.Button(interactive=yes) for yes in (live and shown.status != "stopping", ended, best, not live)]
 
@@ -179,10 +180,15 @@ def _zip(job: Job) -> gr.DownloadButton:
     made = (job.folder / REPORT).stat().st_mtime_ns
     place = Path(get_upload_folder()) / hashlib.sha256(f"{_SALT}{job.folder}{made}".encode()).hexdigest()
     path = place / f"{job.name}.zip"
-    if not path.exists():
-        place.mkdir(parents=True, exist_ok=True)
-        write_zip(job, path)
-    return gr.DownloadButton(f"Download the result · zip, {file_size(path.stat().st_size)}", value=path, visible=True)
+    try:
+        if not path.exists():
+            place.mkdir(parents=True, exist_ok=True)
+            write_zip(job, path)
+    except OSError:
+        return gr.DownloadButton("No room on the disk for the zip", value=None, interactive=False, visible=True)
+    return gr.DownloadButton(
+        f"Download the result · zip, {file_size(path.stat().st_size)}", value=path, interactive=True, visible=True
+    )
 
 
 def replay(settings: AppSettings, token: str, name: str | None, prompt: int | None) -> Any:

@@ -47,15 +47,15 @@ class Form:
         return [self.examples, self.about_pair, self.own_box, self.cllm_ar]
 
 
-def pair_choices(settings: AppSettings) -> list[tuple[str, str]]:
-    """Return the list's entries, as (title, name)."""
-    choices = [(pair.title, name) for name, pair in settings.pairs().items()]
+def pair_choices(settings: AppSettings, owner: str | None = None) -> list[tuple[str, str]]:
+    """Return the list's entries, as (title, name): with the pairs that `owner` trained, on a public app."""
+    choices = [(pair.title, name) for name, pair in settings.pairs(owner).items()]
     return [*choices, ("Your own models …", OWN_MODELS)] if settings.own_models else choices
 
 
-def pair_list(settings: AppSettings, current: str | None) -> gr.Dropdown:
+def pair_list(settings: AppSettings, current: str | None, owner: str | None = None) -> gr.Dropdown:
     """Return the list as it is now; a chosen pair (empty: never changed) that is gone gives way to the first."""
-    choices = pair_choices(settings)
+    choices = pair_choices(settings, owner)
     names = [name for _, name in choices]
     if not current or current in names:
         return gr.Dropdown(choices=choices)

@@ -136,6 +136,14 @@ def find_job(name: str | None, owner: str | None = None, runs: Path | None = Non
     raise TrainingError("There is no such job: choose one from the list.")
 
 
+def made_by(name: str, runs: Path | None = None) -> str | None:
+    """Return the owner of the job whose pair has this name (empty: everybody's), or None if no job made it."""
+    try:
+        return find_job(name, runs=runs).plan().owner
+    except (TrainingError, FormatError):
+        return None
+
+
 def remove_folder(job: Job) -> None:
     """Delete everything of a job."""
     shutil.rmtree(job.folder, ignore_errors=True)

@@ -5,6 +5,7 @@
 Time, memory and disk are measured on this machine, and scaled up; tokens are counted.
 """
 
+import json
 import resource
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -37,6 +39,7 @@ LONGEST = 600.0  # seconds that a trial may take
 _FILE = "forecast.json"
 _SPARE = 1.15  # memory asked for per byte measured: longer rows than the trial's will come
 _LANES = 4  # of the report
+_known: dict[str, "Forecast"] = {}  # by plan: those made since the program started
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes in which the system counts a process's memory
 
 
@@ -52,15 +55,18 @@ class Forecast:
     seconds: float  # of the whole job
     memory: int  # bytes at the peak, all of the process
     disk: int  # bytes of checkpoints and result
+    gpu_memory: int = 0  # bytes at the peak on the GPU, where there is one
+    gpu_free: int = 0  # bytes that were free there, and those the trial took
 
     def sentences(self) -> list[str]:
         """Return the forecast for the user, a sentence each."""
         share = "" if self.share is None else f" ({self.share:.1g} of the base model's pre-training tokens)"
+        gpu = f", {self.gpu_memory / 1e9:.1f} GB of GPU memory" if self.gpu_memory else ""
         return [
             f"{self.prompts:,} prompts, whose trajectories have about {self.tokens:,.0f} tokens{share}; "
             f"{self.fed:,.0f} tokens fed over all steps.",
             f"About {duration(self.seconds)} on this machine, at {self.step_seconds:.2f} s a step as timed just now.",
-            f"About {self.memory / 1e9:.1f} GB of memory and {max(1, round(self.disk / 1e6)):,} MB of disk.",
+            f"About {self.memory / 1e9:.1f} GB of memory{gpu} and {max(1, round(self.disk / 1e6)):,} MB of disk.",
         ]
 
 
@@ -91,8 +97,20 @@ def forecast(plan: JobPlan, *, prompts: Sequence[Example] = (), held_out: Sequen
     if "error" in found:
         raise TrainingError(str(found["error"]))
     made = Forecast(**found)
+    _known[_key(plan)] = made
     check_room(made)
     return made
+
+
+def check_known(plan: JobPlan) -> None:
+    """Raise TrainingError if a forecast of this very plan was made, and the run does not fit here now."""
+    made = _known.get(_key(plan))
+    if made is not None:
+        check_room(made)
+
+
+def _key(plan: JobPlan) -> str:
+    return json.dumps([dict(plan.train), asdict(replace(plan.job, title="")), plan.uploaded], sort_keys=True)
 
 
 def check_room(needed: Forecast, runs: Path | None = None) -> None:
@@ -102,6 +120,11 @@ def check_room(needed: Forecast, runs: Path | None = None) -> None:
         raise TrainingError(
             f"The run needs about {needed.memory / 1e9:.1f} GB of memory and {free / 1e9:.1f} GB are free: choose a "
             "smaller batch, window or stretch, or LoRA, or close other programs."
+        )
+    if needed.gpu_memory > needed.gpu_free:
+        raise TrainingError(
+            f"The run needs about {needed.gpu_memory / 1e9:.1f} GB of GPU memory and {needed.gpu_free / 1e9:.1f} GB "
+            "are free: choose a smaller batch, window or stretch, or LoRA, or close other programs."
         )
     folder = runs or runs_folder()
     place = next(path for path in (folder, *folder.resolve().parents) if path.exists())
@@ -134,7 +157,8 @@ def trial(job: Job) -> Forecast:
 
     train(short, watch=before_training)
     metrics, (cost,), decoded = read_metrics(job), costs, read_measures(job)[0].seconds
-    step = min(float(row["seconds"]) for row in metrics[1:])
+    step = fmean(float(row["seconds"]) for row in metrics[1:])  # the first one also warms up
+    gpu_memory, gpu_free = _gpu()
     probes = decoded * (1 + -(-config.steps // config.save_every))
     per_token = decoded / (plan.job.probe_prompts * plan.job.probe_tokens)  # before training a pass gives one token
     report = per_token * plan.job.test_prompts * plan.job.answer_tokens * _LANES
@@ -147,7 +171,18 @@ def trial(job: Job) -> Forecast:
         seconds=collecting + step * config.steps + probes + report,
         memory=round(_SPARE * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT),
         disk=_size(job.folder / "checkpoints") * (config.keep + 1) + 2 * _size(job.folder),
+        gpu_memory=round(_SPARE * gpu_memory),
+        gpu_free=gpu_free,
     )
+
+
+def _gpu() -> tuple[int, int]:
+    """Return (bytes that this process took at most on its GPU, bytes free for it there); zeros without one."""
+    import torch
+
+    if not torch.cuda.is_available() or not torch.cuda.max_memory_reserved():
+        return 0, 0
+    return torch.cuda.max_memory_reserved(), torch.cuda.mem_get_info()[0] + torch.cuda.memory_reserved()
 
 
 def _prompts(config: TrainConfig) -> int:

@@ -17,6 +17,11 @@ def device_of(wanted: str) -> str:
     return "gpu"
 
 
+def job_lock(folder: Path) -> Path:
+    """Return the file whose lock a job's one supervisor holds while it lives."""
+    return folder / ".lock"
+
+
 def lock_file(runs: Path, device: str) -> Path:
     """Return the file whose lock is the device."""
     return runs / f".{device}.lock"

@@ -17,6 +17,7 @@ from cllm_core import io
 from cllm_core.compare import open_run, with_room
 from cllm_core.tasks import get_task
 from cllm_core.tasks.base import Example
+from cllm_core.train.folder import KEPT
 from cllm_core.train.jobs.folder import BEST, BEST_MEASURES, Job
 from cllm_core.train.jobs.guard import Measures, agreement, collapse, repetition
 from cllm_core.types import Trajectory
@@ -122,10 +123,19 @@ class Probe:
         os.replace(partial, path)  # last: a step whose trajectories are there has its measures too
 
     def _keep_best(self, measures: Measures, checkpoint: Path) -> None:
-        """Keep the adapter of the checkpoint with the most tokens per pass, whatever pruning does to the others."""
+        """Keep the adapter of the checkpoint with the most tokens per pass, whatever pruning does to the others.
+
+        Of a full model, which is large, the checkpoint itself is kept from pruning.
+        """
         earlier = [other.tokens_per_pass for other in self._before if other.step > 0]
         adapter, best = checkpoint / "adapter", self.job.folder / BEST
-        if not adapter.is_dir() or (best.exists() and measures.tokens_per_pass <= max(earlier, default=0.0)):
+        kept = list(checkpoint.parent.glob(f"step-*/{KEPT}"))
+        if (kept or best.exists()) and measures.tokens_per_pass <= max(earlier, default=0.0):
+            return
+        if not adapter.is_dir():
+            (checkpoint / KEPT).touch()
+            for other in kept:
+                other.unlink()
             return
         partial = best.with_name(f".{BEST}.partial")
         shutil.rmtree(partial, ignore_errors=True)

@@ -37,9 +37,15 @@ def descendants(pid: int | None = None) -> list[psutil.Process]:
 def group_members(group: int, since: float) -> list[psutil.Process]:
     """Return the processes of a group but its leader, which can be dead, and their children.
 
-    `since` is when the leader began: nothing older belongs to it.
+    `since` is when the leader began: nothing older belongs to it. Where its number is another process's by now, or the
+    machine was started after it, the group is gone, and one that bears its number is somebody else's.
     """
-    members = {}
+    members: dict[int, psutil.Process] = {}
+    with contextlib.suppress(psutil.Error):
+        if abs(psutil.Process(group).create_time() - since) >= _CLOCK:
+            return []
+    if since < psutil.boot_time() - _CLOCK:
+        return []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
             if os.getpgid(process.pid) == group and process.pid != group and process.create_time() > since - _CLOCK:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from cllm_core import models
 from cllm_core.collocations import Share, measure, overall
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from cllm_core.hf import LoadedModel
 
 _PROGRESS = "evaluate.json"
+_TITLE = 80  # characters of a title that are kept
 _CORPUS = 500  # answers in which collocations are looked for
 _EXAMPLES, _EXAMPLE_LENGTH = 4, 1500  # prompts that the pair offers, and the longest of them in characters
 
@@ -59,7 +61,7 @@ def register(job: Job, examples: Sequence[Example], report: Mapping[str, Any] | 
     made = time.strftime("%d %B %Y", time.localtime(plan.made))
     pair = ModelPair(
         name=job.name,
-        title=plan.job.title or f"{base.title}, tuned on {get_task(train.task).title}",
+        title=" ".join(plan.job.title.split())[:_TITLE] or f"{base.title}, tuned on {get_task(train.task).title}",
         base=base,
         cllm=cllm,
         description=f"Trained here on {made}, in {trained_steps(job):,} steps.",
@@ -147,10 +149,18 @@ def read_progress(job: Job) -> tuple[int, int, float]:
 
 
 def write_zip(job: Job, path: Path) -> None:
-    """Write the result as a zip whose one folder, unpacked into another machine's runs folder, is the pair there."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:  # weights hardly shrink
-        for file in result_files(job):
-            archive.write(file, f"{job.name}/{file.relative_to(job.folder).as_posix()}")
+    """Write the result as a zip whose one folder, unpacked into another machine's runs folder, is the pair there.
+
+    The file is there whole or not at all; OSError if it cannot be written.
+    """
+    part = path.with_name(f".{uuid4().hex}.part")
+    try:
+        with zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive:  # weights hardly shrink
+            for file in result_files(job):
+                archive.write(file, f"{job.name}/{file.relative_to(job.folder).as_posix()}")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def result_files(job: Job) -> list[Path]:

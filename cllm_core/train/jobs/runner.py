@@ -14,7 +14,7 @@ from pathlib import Path
 from cllm_core.errors import FormatError, TrainingError
 from cllm_core.pairs import runs_folder
 from cllm_core.train.jobs.folder import BEST, OUTPUT, Job, list_jobs, remove_folder
-from cllm_core.train.jobs.locks import device_of, is_locked, lock_file
+from cllm_core.train.jobs.locks import device_of, is_locked, job_lock, lock_file, try_lock
 from cllm_core.train.jobs.process import end_all, group_members, is_alive
 from cllm_core.train.jobs.stages import stage_environment
 from cllm_core.train.jobs.state import JobState, read_state, write_state
@@ -47,6 +47,7 @@ def start(job: Job) -> None:
     end = time.monotonic() + PATIENCE
     while _pid(job) != process.pid:
         if process.poll() is not None or time.monotonic() > end:
+            process.terminate()  # one that is late must not come up after all
             raise TrainingError(f"The job did not start: {' '.join(job.last_lines(2)) or 'its process said nothing.'}")
         time.sleep(_POLL)
 
@@ -71,14 +72,32 @@ def use_best(job: Job) -> None:
 
     TrainingError if it runs, is finished, or kept no adapter.
     """
-    state, best = job_state(job), job.folder / BEST
-    if state.live or "train" in state.done or not best.is_dir():
-        raise TrainingError("This job has no best checkpoint to go on with: it runs, is trained, or never had one.")
-    result = job.folder / "adapter"
-    shutil.rmtree(result, ignore_errors=True)
-    shutil.copytree(best, result)
-    write_state(job.folder, replace(state, status="stopped", done=(*state.done, "train")))
+    with try_lock(job_lock(job.folder)) as alone:
+        state = job_state(job)
+        if not alone or not can_use_best(job, state):
+            raise TrainingError("This job has no best checkpoint to go on with: it runs, is trained, or never had one.")
+        try:
+            _copy_whole(job.folder / BEST, job.folder / "adapter")
+            write_state(job.folder, replace(state, status="stopped", done=(*state.done, "train")))
+        except OSError as error:
+            raise TrainingError("The best checkpoint could not be copied: free some disk space first.") from error
     start(job)
+
+
+def can_use_best(job: Job, state: JobState) -> bool:
+    """Return whether `use_best` has something to do."""
+    return not state.live and "train" not in state.done and (job.folder / BEST).is_dir()
+
+
+def _copy_whole(folder: Path, to: Path) -> None:
+    part = to.with_name(f".{to.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    try:
+        shutil.copytree(folder, part)
+        shutil.rmtree(to, ignore_errors=True)
+        part.replace(to)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
 
 
 def delete(job: Job) -> None:

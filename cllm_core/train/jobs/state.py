@@ -30,6 +30,7 @@ class JobState:
     queued: float = 0.0
     started: float = 0.0
     ended: float = 0.0
+    spent: float = 0.0  # seconds at work, up to the last end: what lay between a stop and a resume is left out
     guarded: bool = True  # False once a run was resumed that the collapse guard had paused
 
     @property

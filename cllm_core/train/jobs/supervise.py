@@ -21,7 +21,7 @@ from psutil import Process
 from cllm_core.errors import CllmError, FormatError
 from cllm_core.io import parse_json
 from cllm_core.train.jobs.folder import OUTCOME, OUTPUT, Job, list_jobs
-from cllm_core.train.jobs.locks import lock_file, try_lock
+from cllm_core.train.jobs.locks import job_lock, lock_file, try_lock
 from cllm_core.train.jobs.process import descendants, end_all, group_members, identity, is_alive
 from cllm_core.train.jobs.stages import stage_command, stage_environment
 from cllm_core.train.jobs.state import JobState, read_state, reserve, write_state
@@ -45,6 +45,7 @@ class Supervisor:
     def __init__(self, job: Job, *, command: Command = stage_command, grace: float = GRACE) -> None:
         self.job, self._command, self._grace = job, command, grace
         self._stop = threading.Event()
+        self._began = 0.0  # when the stages began, this time
         before = read_state(job.folder)
         pid, started = identity()
         self._state = JobState(
@@ -54,6 +55,7 @@ class Supervisor:
             process_started=started,
             queued=time.time(),
             started=before.started if before else 0.0,
+            spent=before.spent if before else 0.0,
             guarded=before is None or (before.guarded and before.status != "paused"),
         )
 
@@ -71,8 +73,9 @@ class Supervisor:
                 outcome = self._run_stages(stages) if granted else Outcome("stopped", "Stopped before it began.")
         except (CllmError, OSError) as error:
             outcome = Outcome("failed", str(error))
-        status = "finished" if outcome.kind == "done" else outcome.kind
-        self._write(status=status, reason=outcome.reason, ended=time.time())
+        status, now = "finished" if outcome.kind == "done" else outcome.kind, time.time()
+        spent = self._state.spent + (now - self._began if self._began else 0.0)
+        self._write(status=status, reason=outcome.reason, ended=now, spent=spent)
         return self._state
 
     def _write(self, **changes: object) -> None:
@@ -111,7 +114,8 @@ class Supervisor:
             return False
 
     def _run_stages(self, stages: tuple[str, ...]) -> Outcome:
-        self._write(status="running", started=self._state.started or time.time())
+        self._began = time.time()
+        self._write(status="running", started=self._state.started or self._began)
         outcome = Outcome("done")
         for stage in stages:
             if stage in self._state.done:
@@ -171,13 +175,17 @@ def _unexplained(stage: str, code: int) -> str:
     )
 
 
-def main() -> int:
-    """Run the job whose folder is named on the command line."""
-    supervisor = Supervisor(Job(Path(sys.argv[1])))
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: supervisor.stop())
-    return 0 if supervisor.run().status == "finished" else 1
+def supervise(job: Job, *, command: Command = stage_command, grace: float = GRACE) -> int:
+    """Run a job in this process, unless another one does; return an exit status. SIGTERM and SIGINT stop the job."""
+    with try_lock(job_lock(job.folder)) as alone:
+        if not alone:
+            print("This job is under way already.", flush=True)
+            return 1
+        supervisor = Supervisor(job, command=command, grace=grace)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: supervisor.stop())
+        return 0 if supervisor.run().status == "finished" else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(supervise(Job(Path(sys.argv[1]))))

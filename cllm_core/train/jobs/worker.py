@@ -40,6 +40,8 @@ def train_stage(job: Job) -> Ending:
         return "done", ""
     if probe.reason:
         return "paused", probe.reason
+    if result.steps == 0:
+        return "stopped", "Stopped before the first step."
     return "stopped", f"Stopped after step {result.steps}: its checkpoint is saved."
 
 
