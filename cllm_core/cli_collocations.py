@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from cllm_core.collocations import CollocationTable, Share
+from cllm_core.errors import ConfigError
 from cllm_core.files import check_writable
 from cllm_core.mining import MiningConfig
 from cllm_core.options import add_arguments, from_namespace
@@ -15,7 +16,10 @@ _SHOWN = 20  # collocations in the printed list
 def collocations_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's flags."""
     parser.add_argument(
-        "corpus", nargs="+", type=Path, help="files of outputs: text, or JSON or JSONL of runs or of rows with a text"
+        "corpus",
+        nargs="+",
+        type=Path,
+        help="files of outputs: text (each file is one output), or JSON or JSONL of runs or of rows with a text",
     )
     parser.add_argument("--out", type=Path, help="write the table to this JSON file")
     parser.add_argument("--table", type=Path, help="find nothing new: measure this table's collocations")
@@ -37,6 +41,11 @@ def run_collocations(arguments: argparse.Namespace) -> None:
         table = load_table(arguments.table)
     else:
         name = arguments.name or ", ".join(path.name for path in arguments.corpus)
+        if len(corpus.outputs) < config.min_outputs:
+            raise ConfigError(
+                f"The corpus has {len(corpus.outputs)} outputs, and a collocation must occur in {config.min_outputs}: "
+                "give more (each text file is one), or lower --min-outputs."
+            )
         table = mine(corpus.outputs, config, name)
     table = measured(table, corpus.runs)
     if arguments.out:

@@ -1,14 +1,18 @@
 """The commands that turn saved runs into files: export, figure, gallery. They need no model and load no torch."""
 
 import argparse
-import json
+import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cllm_core.errors import ExportError, FormatError
 from cllm_core.files import check_writable, write_whole
-from cllm_core.options import add_arguments, from_namespace
+from cllm_core.io import parse_json
+from cllm_core.options import add_arguments, from_namespace, option_fields
 from visualize.exports.options import ExportOptions
+
+if TYPE_CHECKING:
+    from visualize.load import Lanes
 
 
 def export_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,11 +28,13 @@ def export_arguments(parser: argparse.ArgumentParser) -> None:
 def run_export(arguments: argparse.Namespace) -> None:
     """Write a saved run in another format."""
     from visualize.export import EXPORTERS, export
-    from visualize.load import load_file
 
     options = from_namespace(ExportOptions, arguments)
-    data = export(load_file(arguments.run).lanes, arguments.format, options)
-    out = arguments.out or arguments.run.with_suffix("." + EXPORTERS[arguments.format].extension)
+    data = export(_lanes(arguments.run), arguments.format, options)
+    exporter = EXPORTERS[arguments.format]
+    for name in sorted({field.name for field in option_fields(ExportOptions)} & vars(arguments).keys() - exporter.uses):
+        print(f"--{name} changes nothing in {arguments.format}.", file=sys.stderr)
+    out = arguments.out or arguments.run.with_name(f"{arguments.run.stem}{exporter.ending}")
     if out.resolve() == arguments.run.resolve():
         raise ExportError(f"{out.name} is the file that was read: name another one with --out.")
     _write(out, data)
@@ -76,17 +82,25 @@ def run_gallery(arguments: argparse.Namespace) -> None:
 
 
 def _source(path: Path, kind: str) -> Any:
-    from visualize.load import load_file
-
     if kind == "run":
-        return load_file(path).lanes
+        return _lanes(path)
     try:
-        comparison = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise FormatError(f"Cannot read {path.name} as a comparison: {error}.") from error
+        comparison = parse_json(path.read_bytes())
+    except (OSError, FormatError) as error:
+        raise FormatError(f"Cannot read {path.name} as a comparison: {error}") from error
     if not isinstance(comparison, dict) or "prompts" not in comparison:
         raise FormatError(f"{path.name} is not a comparison: make one with `compare --json`.")
     return comparison
+
+
+def _lanes(path: Path) -> "Lanes":
+    """Read a run of any size, and say what was left out of its file."""
+    from visualize.load import load_file
+
+    loaded = load_file(path, most=None)
+    for note in loaded.notes:
+        print(f"{path.name}: {note}", file=sys.stderr)
+    return loaded.lanes
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -81,7 +81,8 @@ def _add(value: Any, corpus: Corpus) -> None:
         corpus.outputs += [trajectory.text for trajectory in lanes.values()]
     elif isinstance(value, Mapping) and isinstance(value.get("prompts"), list):  # what `compare --json` writes
         for prompt in value["prompts"]:
-            _add(list(prompt["lanes"].values()) if isinstance(prompt, Mapping) and "lanes" in prompt else None, corpus)
+            answers = prompt.get("lanes") if isinstance(prompt, Mapping) else None
+            _add(list(answers.values()) if isinstance(answers, Mapping) else None, corpus)
     else:
         corpus.outputs.append(_text(value))
 

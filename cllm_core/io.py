@@ -48,7 +48,7 @@ def from_dict(data: Any) -> Trajectory:
     _check_schema(data, SCHEMA)
     try:
         return _checked(_build(data))
-    except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError, ConfigError) as error:
         detail = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
         raise FormatError(f"This trajectory file is damaged: {detail}.") from error
 

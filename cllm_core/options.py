@@ -65,13 +65,20 @@ def validate(config: Any) -> None:
 
 def _check_type(name: str, value: Any, wanted: type) -> None:
     if wanted is float:
-        fits = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        fits = isinstance(value, (int, float)) and not isinstance(value, bool) and _is_finite(value)
     elif wanted is int:
         fits = isinstance(value, int) and not isinstance(value, bool)
     else:
         fits = isinstance(value, wanted)
     if not fits:
         raise ConfigError(f"{name} must be {_TYPE_NAMES.get(wanted, wanted.__name__)}, not {value!r}.")
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond all floats
+        return False
 
 
 _TYPE_NAMES = {int: "a whole number", float: "a finite number", str: "text", bool: "true or false"}

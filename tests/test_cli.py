@@ -171,6 +171,50 @@ def test_export_reads_what_decode_wrote(capsys: pytest.CaptureFixture[str], tmp_
     assert list(io.load_run(tmp_path / "again.json").values()) == [io.load(out)]
 
 
+def test_export_and_figure_say_what_they_leave_out(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for prompt in ("abc", "other"):
+        run(capsys, "decode", "--prompt", prompt, "--max-new-tokens", "4", "--out", str(tmp_path / f"{prompt}.json"))
+    file = tmp_path / "two.jsonl"
+    file.write_text("\n".join([*((tmp_path / f"{name}.json").read_text() for name in ("abc", "other")), '{"broken": ']))
+    for command in (["export", "--format", "csv"], ["figure", "--out", str(tmp_path / "x.html")]):
+        code, _, error = run(capsys, command[0], str(file), *command[1:])
+        assert code == 0
+        assert "left out" in error
+        assert "The file holds other prompts too" in error
+
+
+def test_export_says_which_settings_change_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = tmp_path / "run.json"
+    run(capsys, "decode", "--prompt", "abc", "--max-new-tokens", "4", "--out", str(out))
+    _, _, error = run(capsys, "export", str(out), "--format", "html", "--view", "known", "--passes", "3")
+    assert error == "--passes changes nothing in html.\n"
+    assert '"open":{"view":"known"}' in (tmp_path / "run.html").read_text(encoding="utf-8").replace(" ", "")
+    run(capsys, "export", str(out), "--format", "figures")
+    assert {"run.html", "run-figures.html"} <= {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize("speedup", ["NaN", "1" + "0" * 400, "-1", "true", "[" * 5000 + "]" * 5000])
+def test_a_damaged_comparison_is_refused_in_one_sentence(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, speedup: str
+) -> None:
+    file = tmp_path / "c.json"
+    file.write_text('{"prompts": [{"prompt": "a", "lanes": {"cllm_jacobi": {"speedup": ' + speedup + "}}}]}")
+    code, _, error = run(capsys, "figure", str(file), "--figure", "speedup", "--out", str(tmp_path / "x.html"))
+    assert (code, error.count("\n")) == (1, 1)
+    assert not (tmp_path / "x.html").exists()
+
+
+def test_a_corpus_too_small_to_find_anything_in_says_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "corpus.txt").write_text("select a from b\n" * 50)
+    code, _, error = run(capsys, "collocations", str(tmp_path / "corpus.txt"))
+    assert code == 1
+    assert "lower --min-outputs" in error
+    (tmp_path / "c.json").write_text('{"prompts": [{"prompt": "a", "lanes": ["x"]}]}')
+    code, _, error = run(capsys, "collocations", str(tmp_path / "c.json"))
+    assert code == 1
+    assert "no output in the files" in error
+
+
 def test_a_figure_is_drawn_from_a_saved_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     out, figure = tmp_path / "run.json", tmp_path / "gains.html"
     run(capsys, "decode", "--prompt", "abc", "--max-new-tokens", "4", "--out", str(out))

@@ -87,6 +87,12 @@ def test_svg_shows_every_nasty_token_and_stays_well_formed():
     assert {element.tag.removeprefix(SVG) for element in root.iter()} == known
 
 
+def test_svg_of_a_model_with_a_strange_name_is_well_formed():
+    trajectory = worked_example.trajectory()
+    model = replace(trajectory.model, name="a\u0001", dtype="b\u0001", device="c\u0001", device_name="d\u0001")
+    ElementTree.fromstring(export({"base_jacobi": replace(trajectory, model=model)}, "svg"))
+
+
 def test_svg_keeps_the_whole_of_a_token_too_long_for_its_cell():
     long = b"an_identifier_that_is_far_too_long_for_a_cell"
     root = svg({"base_ar": run_examples.autoregressive([b"a"] * 20 + [long])})
@@ -210,6 +216,19 @@ def test_gif_plays_every_pass_on_the_measured_clock():
     pictures, durations = frames(export(lanes, "gif"))
     assert durations == [600, 250, 250, 250, 3000]
     assert not any(same(first, second) for first, second in pairwise(pictures))
+
+
+def test_gif_shows_the_first_pass_as_long_as_it_took():
+    """The prefill is a pass like any other: the race began only after it."""
+    lanes = {"base_jacobi": worked_example.trajectory(steps=tuple(worked_example.step(*row, 2.0) for row in ROWS))}
+    assert frames(export(lanes, "gif"))[1] == [2000, 2000, 2000, 2000, 3000]
+
+
+def test_gif_that_would_last_too_long_is_refused_in_one_sentence():
+    lanes = {"base_jacobi": worked_example.trajectory(steps=tuple(worked_example.step(*row, 70.0) for row in ROWS))}
+    with pytest.raises(ExportError, match="choose a higher speed, or the clock by pass"):
+        export(lanes, "gif", ExportOptions(speed=0.1))
+    assert max(frames(export(lanes, "gif"))[1]) == 70_000
 
 
 ROWS = (

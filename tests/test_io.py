@@ -149,6 +149,10 @@ def changed(*path: str | int, to: object) -> dict[str, object]:
     [
         (("config", "block_size"), 0),
         (("config", "block_size"), "4"),
+        (("config", "temperature"), 10**400),
+        (("seconds",), 10**400),
+        (("steps", 0, "seconds"), 10**400),
+        (("steps", 0, "probabilities"), [10**400, 0.5]),
         (("config", "colour"), "red"),
         (("config",), []),
         (("config",), None),

@@ -247,11 +247,10 @@ def test_half_a_character_in_a_file_is_shown_and_saved_like_any_other(tmp_path: 
     assert read_lanes(view.downloads[0].path.read_bytes()).lanes["base_ar"].prompt == "\ud83d"
 
 
-def test_a_file_over_the_limit_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(load, "MOST_BYTES", 10)
+def test_a_file_over_the_limit_is_refused_before_it_is_read(tmp_path: Path):
     (tmp_path / "big.json").write_bytes(b"x" * 11)
     with pytest.raises(FormatError, match="takes up to"):
-        load_file(tmp_path / "big.json")
+        load_file(tmp_path / "big.json", most=10)
     with pytest.raises(FormatError, match="cannot be read"):
         load_file(tmp_path / "absent.json")
 

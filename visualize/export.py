@@ -31,6 +31,13 @@ class Exporter:
     media_type: str
     help: str
     write: Callable[[Mapping[str, Trajectory], ExportOptions], bytes]
+    uses: frozenset[str] = frozenset({"lane"})  # the options that change it
+    suffix: str = ""  # of the file's name, where another format has the same extension
+
+    @property
+    def ending(self) -> str:
+        """The end of a file's name."""
+        return f"{self.suffix}.{self.extension}"
 
 
 def export_json(lanes: Mapping[str, Trajectory], options: ExportOptions) -> bytes:
@@ -41,17 +48,28 @@ def export_json(lanes: Mapping[str, Trajectory], options: ExportOptions) -> byte
 def export_html(lanes: Mapping[str, Trajectory], options: ExportOptions) -> bytes:
     """Return one page with the player in it: works offline, from a file, with no outside request."""
     title = options.title or "Decoding, pass by pass"
-    return standalone_page(player_props(lanes, title=title, table=table_for(lanes)), title).encode("utf-8", "replace")
+    props = player_props(lanes, title=title, table=table_for(lanes))
+    if options.view != "hindsight":
+        props["open"] = {"view": options.view}
+    return standalone_page(props, title).encode("utf-8", "replace")
 
 
+_HTML = "text/html; charset=utf-8"
+_PICTURE = frozenset({"lane", "title", "view", "passes", "theme"})
+_ANIMATION = _PICTURE | {"font", "clock", "speed"}
+_PAGE, _FIGURES = frozenset({"lane", "title", "view"}), frozenset({"lane", "title", "theme"})
 EXPORTERS: dict[str, Exporter] = {
     "json": Exporter("json", "application/json", "Everything, lossless; can be loaded back.", export_json),
     "csv": Exporter("csv", "text/csv; charset=utf-8", "One row a cell, for a spreadsheet or pandas.", export_csv),
-    "html": Exporter("html", "text/html; charset=utf-8", "The player in one file; works offline.", export_html),
-    "svg": Exporter("svg", "image/svg+xml", "The grid as a vector picture, for a paper.", export_svg),
-    "png": Exporter("png", "image/png", "The grid as pixels; long runs are cut, with a note.", export_png),
-    "gif": Exporter("gif", "image/gif", "The race of the lanes, animated.", export_gif),
-    "figures": Exporter("html", "text/html; charset=utf-8", "All figures on one page; works offline.", export_figures),
+    "html": Exporter("html", _HTML, "The player in one file; works offline.", export_html, _PAGE),
+    "svg": Exporter("svg", "image/svg+xml", "The grid as a vector picture, for a paper.", export_svg, _PICTURE),
+    "png": Exporter(
+        "png", "image/png", "The grid as pixels; long runs are cut, with a note.", export_png, _PICTURE | {"font"}
+    ),
+    "gif": Exporter("gif", "image/gif", "The race of the lanes, animated.", export_gif, _ANIMATION),
+    "figures": Exporter(
+        "html", _HTML, "All figures on one page; works offline.", export_figures, _FIGURES, suffix="-figures"
+    ),
 }
 
 

@@ -25,13 +25,14 @@ class LoadedRun:
     notes: tuple[str, ...] = ()
 
 
-def load_file(path: Path) -> LoadedRun:
-    """Read a trajectory file; FormatError says what is wrong with it."""
+def load_file(path: Path, most: int | None = MOST_BYTES) -> LoadedRun:
+    """Read a trajectory file of at most so many bytes (None: any); FormatError says what is wrong with it."""
     try:
         size = path.stat().st_size
-        if size > MOST_BYTES:
+        if most is not None and size > most:
             raise FormatError(
-                f"The file has {size / 1e6:,.0f} MB and the player takes up to {MOST_BYTES / 1e6:,.0f} MB."
+                f"The file has {size / 1e6:,.0f} MB and the player takes up to {most / 1e6:,.0f} MB: "
+                "the command `export` reads larger ones."
             )
         return read_lanes(path.read_bytes())
     except OSError as error:

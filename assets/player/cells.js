@@ -2,23 +2,26 @@
 //
 // Row 0 of the grid is the first draft; row t is what pass t predicted.
 
-/** Returns {piece, letter, fed, corrected, p, top} or null where row t has no token at the position. */
+/** Returns {piece, letter, fed, before, corrected, p, top}, `before` being the state's guess before the pass, or null where row t has no token at the position. */
 function cellAt(lane, t, position, view) {
   if (t === 0) {
     const piece = lane.passes[0]?.d[position];
-    return piece === undefined ? null : { piece, letter: "D", fed: null, corrected: false };
+    return piece === undefined ? null : { piece, letter: "D", fed: null, before: null, corrected: false };
   }
   const pass = lane.passes[t - 1];
   const column = position - pass.s;
   const piece = pass.x[column];
   if (piece === undefined) return null;
   const fed = pass.d[column] ?? null;
+  const earlier = t > 1 ? lane.passes[t - 2] : null;
+  const before = fed ?? earlier?.x[position - earlier.s] ?? null; // the last guess of a full window is not fed
   const target = lane.output[position];
   return {
     piece,
     letter: view === "hindsight" ? pass.h[column] : position < pass.f ? "F" : "D",
     fed,
-    corrected: fed !== null && target !== undefined && fed !== target && piece === target,
+    before,
+    corrected: before !== null && target !== undefined && before !== target && piece === target,
     probability: pass.p?.[column],
     top: pass.k?.[column],
   };

@@ -185,6 +185,7 @@ class Grid {
     if (td.key === key) return;
     td.key = key;
     td.setAttribute("aria-colindex", position + 2);
+    td.setAttribute("aria-selected", String(pinned));
     td.className = [pinned ? "cp-pinned" : "", flag ? `cp-flag cp-flag-${flag}` : ""].join(" ").trim();
     td.dataset.state = cell ? CLASSES[cell.letter].name : passed ? "passed" : "blank";
     td.setAttribute(
@@ -256,7 +257,11 @@ class Grid {
     const left = clamped(this.left, position - this.columns + 1, position);
     this.moveTo(top, left);
     this.draw();
-    this.body.querySelector("[tabindex]").focus({ preventScroll: true });
+    this.focusCell();
+  }
+
+  focusCell() {
+    this.body.querySelector("[tabindex]")?.focus({ preventScroll: true });
   }
 }
 

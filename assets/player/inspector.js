@@ -37,7 +37,7 @@ function details(lane, pieces, place, cell, view, pinned, unpin) {
     el("p", { class: "cp-where", text: `id ${piece[0]} · position ${place.position} · ${row}${block}` }),
     classLine(cell.letter),
     el("p", { class: "cp-why", text: whyClass(lane, place.t, place.position, cell.letter) }),
-    ...(cell.corrected && view === "hindsight" ? [correctedLine(pieces[cell.fed])] : []),
+    ...(cell.corrected && view === "hindsight" ? [correctedLine(pieces[cell.before])] : []),
     ...(place.t === 0 ? [] : candidates(pieces, cell)),
     ...history(lane, pieces, place, view),
   ];

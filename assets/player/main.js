@@ -222,7 +222,9 @@ class Player {
     if (cell && this.listeners.cell.map((listener) => listener({ ...cell })).includes(true)) return this.draw();
     const same = this.pinned && cell && this.pinned.t === cell.t && this.pinned.position === cell.position;
     this.pinned = same ? null : cell;
+    const held = this.inspector.node.contains(document.activeElement);
     this.draw();
+    if (held && !this.inspector.node.contains(document.activeElement)) this.grid.focusCell(); // its button is gone
   }
 
   /** Goes to where a collocation arrived. */

@@ -12,7 +12,11 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
+from cllm_core.annotate import annotate
+from cllm_core.io import load_run
+from visualize.load import TRACES
 from visualize.page import standalone_page
+from visualize.view import player_props
 
 pytestmark = pytest.mark.browser
 
@@ -443,6 +447,30 @@ def test_corrected_cells_are_marked_in_hindsight_only(play: Play) -> None:
     expect(page.locator(".cp-inspector")).to_contain_text("Corrected in this pass: the guess was y.")
     choose(page, "known now")
     assert marked.count() == 0
+
+
+def test_the_last_guess_of_a_full_window_can_be_corrected_too(play: Play) -> None:
+    """It is not fed to the pass that corrects it: the player disagreed with `annotate` there."""
+    lanes = {"base_jacobi": load_run(TRACES / "lessons" / "week.json")["base_jacobi"]}
+    found = annotate(lanes["base_jacobi"]).corrected[-1]
+    position = lanes["base_jacobi"].steps[-1].start + found.index(True)
+    page = play(player_props(lanes))
+    page.locator(".cllm-player").press("End")
+    expect(cell(page, len(lanes["base_jacobi"].steps), position)).to_have_attribute(
+        "aria-label", re.compile("corrected")
+    )
+
+
+def test_a_pinned_cell_is_told_and_let_go_by_keyboard(play: Play) -> None:
+    page = play()
+    pick(page, 1)
+    cell(page, 1, 5).click()
+    expect(cell(page, 1, 5)).to_have_attribute("aria-selected", "true")
+    page.mouse.move(0, 0)
+    page.get_by_role("button", name="Unpin").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".cp-pinned")).to_have_count(0)
+    assert page.evaluate("document.activeElement.closest('.cp-table') !== null")  # where the player's keys still work
 
 
 def test_the_grid_is_one_tab_stop_and_arrow_keys_walk_it(play: Play) -> None:

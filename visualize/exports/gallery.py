@@ -62,7 +62,7 @@ def _read(files: Sequence[Path]) -> tuple[list[GalleryPage], list[str]]:
     problems: list[str] = []
     for path in files:
         try:
-            run = load_file(path)
+            run = load_file(path, most=None)
         except FormatError as error:
             problems.append(f"{path.name} is left out: {error}")
             continue

@@ -6,12 +6,14 @@ from itertools import pairwise
 
 from PIL import Image
 
+from cllm_core.errors import ExportError
 from cllm_core.types import Trajectory
 from visualize.exports.options import ExportOptions
 from visualize.exports.race import Race, Racer, palette
 
 MOST_FRAMES = 200  # passes closer together than this allows share a frame
 SHORTEST = 0.04  # seconds a frame: browsers slow down faster ones
+LONGEST = 655.0  # seconds: a GIF counts them in hundredths, in two bytes
 HOLD_FIRST, HOLD_LAST = 0.6, 3.0  # seconds
 
 
@@ -20,7 +22,13 @@ def export_gif(lanes: Mapping[str, Trajectory], options: ExportOptions) -> bytes
     race = Race(lanes, options)
     times = frame_times(race.racers)
     waits = [later - time for time, later in pairwise(times[1:])]
-    durations = [HOLD_FIRST, *waits, HOLD_LAST][-len(times) :]
+    first = max([HOLD_FIRST, *times[1:2]])  # what is seen until the first pass ends
+    durations = [first, *waits, HOLD_LAST][-len(times) :]
+    if max(durations) > LONGEST:
+        raise ExportError(
+            f"A pass would last {max(durations):,.0f} s in this animation, and a GIF shows a picture for at most "
+            f"{LONGEST:.0f} s: choose a higher speed, or the clock by pass."
+        )
     colours = palette(race.theme)
     frames = (race.at(time).quantize(palette=colours, dither=Image.Dither.NONE) for time in times)
     return _encode(frames, durations)

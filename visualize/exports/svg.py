@@ -140,7 +140,7 @@ def _facts(trajectory: Trajectory) -> list[str]:
     name = one_line(f"{model.name} + {model.adapter}" if model.adapter else model.name, 60)
     decoder = config.decoder if window_size(trajectory) == 1 else f"{config.decoder}, n = {config.block_size}"
     lines = [
-        f"{name}, {decoder}, {model.dtype} on {one_line(model.device_name or model.device, 40)}",
+        f"{name}, {decoder}, {one_line(model.dtype, 20)} on {one_line(model.device_name or model.device, 40)}",
         f"{summary.tokens:,} tokens in {summary.passes:,} passes ({summary.tokens_per_pass:.2f} a pass), "
         f"{summary.seconds:.2f} s",
     ]

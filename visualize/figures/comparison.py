@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from statistics import fmean
-from types import NoneType
 from typing import Any
 
 import plotly.graph_objects as go
@@ -12,6 +11,7 @@ from visualize.figures.style import INK, escaped, lane_label, lane_styles, style
 
 BASELINE = "base_ar"
 MOST_PROMPTS = 2_000
+MOST_SPEEDUP = 1e12
 
 
 def speedup_figure(comparison: Mapping[str, Any]) -> go.Figure:
@@ -59,9 +59,15 @@ def _prompts(comparison: Any) -> list[Any]:
         if not isinstance(lanes, Mapping) or not isinstance(row.get("prompt"), str):
             raise FormatError(f"{problem} Prompt {number} has no lanes.")
         for key, lane in lanes.items():
-            if not isinstance(lane, Mapping) or not isinstance(lane.get("speedup"), (int, float, NoneType)):
+            if not isinstance(lane, Mapping) or not _usable(lane.get("speedup")):
                 raise FormatError(f"{problem} Prompt {number}, lane {key!r} has no usable speedup.")
     return rows
+
+
+def _usable(speedup: Any) -> bool:
+    if speedup is None:
+        return True
+    return isinstance(speedup, int | float) and not isinstance(speedup, bool) and 0 <= speedup <= MOST_SPEEDUP
 
 
 def _timed(row: Mapping[str, Any], key: str) -> bool:

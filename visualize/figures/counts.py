@@ -70,7 +70,9 @@ def blocks_figure(lanes: Mapping[str, Trajectory]) -> go.Figure:
     figure.update_layout(barmode="group", bargap=0.2)
     figure.update_xaxes(title="Block of n output tokens")
     figure.update_yaxes(title="Positions, each counted once", rangemode="tozero", row=1, col=1)
-    notes = [f"{lane_label(key)}: decodes one token at a time, so it has no blocks." for key in lanes.keys() - blocked]
+    notes = [
+        f"{lane_label(key)}: decodes one token at a time, so it has no blocks." for key in lanes if key not in blocked
+    ]
     return styled(figure, "Fast-forwarded and stationary positions per block", [*notes, *run_notes(lanes)])
 
 
