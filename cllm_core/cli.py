@@ -137,7 +137,7 @@ def _compare_arguments(parser: argparse.ArgumentParser) -> None:
         help="write the trajectories to this file: .jsonl every prompt's, a line each; else the last prompt's",
     )
     _device_arguments(parser)
-    add_arguments(parser, DecodeConfig)
+    add_arguments(parser, DecodeConfig, without=("decoder",))  # each lane has its own
 
 
 def _compare(arguments: argparse.Namespace) -> None:

@@ -94,9 +94,14 @@ def _check_bounds(field: dataclasses.Field[Any], value: Any) -> None:
         raise ConfigError(f"{field.name} must be at most {high}, not {value!r}.")
 
 
-def add_arguments(parser: argparse._ActionsContainer, config: type) -> None:
-    """Add one flag for every option field of a dataclass type; absent flags stay out of the namespace."""
+def add_arguments(parser: argparse._ActionsContainer, config: type, *, without: Sequence[str] = ()) -> None:
+    """Add one flag for every option field of a dataclass type; absent flags stay out of the namespace.
+
+    `without` names the fields that a command sets itself.
+    """
     for field in option_fields(config):
+        if field.name in without:
+            continue
         kind = option_type(config, field)
         flag = "--" + field.name.replace("_", "-")
         text = _help_text(field)

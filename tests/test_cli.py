@@ -55,6 +55,14 @@ def test_every_decode_setting_is_a_flag_with_its_help(capsys: pytest.CaptureFixt
         assert field.metadata["help"].split(":")[0] in text
 
 
+def test_compare_offers_no_setting_that_its_lanes_decide(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["compare", "--help"])
+    text = capsys.readouterr().out
+    assert "--block-size" in text
+    assert "--decoder" not in text
+
+
 def test_compare_writes_every_lane_and_the_summary(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     prompts, out, saved = tmp_path / "prompts.jsonl", tmp_path / "out.json", tmp_path / "run.json"
     prompts.write_text('{"prompt": "abc"}\n\n{"promt": "x"}\n{"id": "b", "prompt": "xyz"}\n', encoding="utf-8")
