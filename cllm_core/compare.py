@@ -242,7 +242,7 @@ def _top2_margin(reference: Trajectory, index: int) -> float | None:
     if not reference.steps[index].top or len(reference.steps[index].top[0]) < 2:
         return None
     (_, best), (_, second) = reference.steps[index].top[0][:2]
-    return max(0.0, math.log(best / second)) if second > 0 else None
+    return max(0.0, math.log(best / second)) if best > 0 and second > 0 else None
 
 
 def lane_to_dict(result: LaneResult) -> dict[str, Any]:

@@ -3,11 +3,12 @@
 Says in one sentence what is wrong with a model that cannot be had. Runs no inference (cllm_core.hf does).
 """
 
+import gc
 import hashlib
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 from cllm_core import bundled, hub
 from cllm_core.cache import Progress, fingerprint, silent
 from cllm_core.errors import CllmError, ConfigError, ModelError, UnsupportedModel
+from cllm_core.memory import is_out_of_memory
 from cllm_core.pairs import (
     PAIRS,
     ModelPair,
@@ -154,7 +156,7 @@ def load(
             while len(_loaded) >= KEPT:  # before the next one needs the memory
                 _loaded.popitem(last=False)
             progress(0, 0, f"Loading {source.title}")
-            _loaded[key] = _load(files, device, dtype, attention, packed)
+            _loaded[key] = _in_room(lambda: _load(files, device, dtype, attention, packed))
         _loaded.move_to_end(key)
         return _loaded[key]
 
@@ -163,6 +165,36 @@ def unload() -> None:
     """Forget every loaded model; memory comes back when no run holds one any more."""
     with _lock:
         _loaded.clear()
+
+
+def make_room() -> None:
+    """Forget every loaded model and give the memory of those that nobody holds back to the machine."""
+    unload()
+    _give_back()
+
+
+def _give_back() -> None:
+    import torch
+
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+class _NoRoom(ModelError):
+    """A model does not fit into the memory that is free."""
+
+
+def _in_room(load: Callable[[], "LoadedModel"]) -> "LoadedModel":
+    """Load a model; where the ones that are kept take its room, they go first."""
+    try:
+        return load()
+    except _NoRoom:
+        if not _loaded:
+            raise
+    _loaded.clear()
+    _give_back()
+    return load()
 
 
 def _load(files: ModelFiles, device: str, dtype: str, attention: str, packed: bool) -> "LoadedModel":
@@ -185,9 +217,9 @@ def _load(files: ModelFiles, device: str, dtype: str, attention: str, packed: bo
     except ImportError as error:
         raise UnsupportedModel(f"{files.name} needs a package that is not installed: {_first_line(error)}") from error
     except Exception as error:  # the libraries' errors for a bad model share no base
-        if "out of memory" in str(error).lower():
-            raise ModelError(
-                f"{files.name} does not fit into the memory of {device}: choose a smaller model or dtype bfloat16."
+        if is_out_of_memory(error):
+            raise _NoRoom(
+                f"{files.name} does not fit into the memory that is free here: choose a smaller model."
             ) from error
         what = f"{files.name} with the adapter {files.adapter_name}" if files.adapter else files.name
         raise UnsupportedModel(f"{what} could not be loaded: {_first_line(error)}") from error

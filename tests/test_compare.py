@@ -196,6 +196,7 @@ def test_a_margin_that_is_not_known_is_none():
     assert first_difference(one_at_a_time([1, 2, 3]), other) == Difference(1, None)  # no candidates
     assert first_difference(one_at_a_time([1, 2, 3], top=((7, 0.5),)), other) == Difference(1, None)
     assert first_difference(one_at_a_time([1, 2, 3], top=((7, 1.0), (8, 0.0))), other) == Difference(1, None)
+    assert first_difference(one_at_a_time([1, 2, 3], top=((7, 0.0), (8, 0.5))), other) == Difference(1, None)
     assert first_difference(one_at_a_time([1]), other) == Difference(1, None)  # the reference had ended
     sampled = one_at_a_time([1, 2, 3], top=((7, 0.5), (8, 0.25)))
     sampled = replace(sampled, config=replace(sampled.config, temperature=1.0))

@@ -22,6 +22,7 @@ from cllm_core.train.jobs import forecast as forecasts
 from cllm_core.train.jobs import runner
 from cllm_core.train.jobs.folder import Job, find_job, new_job
 from cllm_core.train.jobs.forecast import Forecast, check_room, duration
+from cllm_core.train.jobs.locks import lock_file, try_lock
 from cllm_core.train.jobs.plan import JobConfig, JobPlan, write_plan
 from cllm_core.train.jobs.presets import PRESETS
 from cllm_core.train.jobs.probe import probe_file
@@ -396,7 +397,7 @@ def test_gpu_memory_is_held_against_what_is_free_there():
 
 def test_durations_are_said_as_people_do():
     assert [duration(seconds) for seconds in (0, 45, 300, 9000)] == [
-        "1 seconds",
+        "1 second",
         "45 seconds",
         "5 minutes",
         "2.5 hours",
@@ -450,6 +451,13 @@ def test_a_second_job_of_a_visitor_does_not_go_on_beside_the_first(monkeypatch: 
     resumed: list[Job] = []
     assert "still under way" in act(SPACE, resumed.append, "alpha", jobs.value, starts=True)[0]
     assert resumed == []
+
+
+def test_a_public_app_has_room_for_so_many_jobs(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(training, "start", alive)
+    said = [begin(SPACE, Form(), f"visitor {number}", DEFAULTS)[0] for number in range(training.PUBLIC_QUEUE + 1)]
+    assert all('"kind": "done"' in panel for panel in said[:-1])
+    assert "Too many jobs are waiting" in said[-1]
 
 
 def test_a_trained_pair_is_listed_for_its_owner_only(job: Job, monkeypatch: pytest.MonkeyPatch):
@@ -564,9 +572,9 @@ def test_a_recording_shows_what_the_job_did(job: Job, recorded: str):
     lived, played = recording.find_shown(job.name, None), recording.find_shown(recorded, None)
     assert played.prompts == lived.prompts
     assert played.report == lived.report
-    assert json.loads(job_json(played.view)) == json.loads(
-        job_json({**lived.view, "text": f"Recorded: {lived.view['text']}"})
-    )
+    assert lived.view["text"].endswith(": the result is in the Compare tab's list.")  # which is not so of a recording
+    text = f"Recorded: {lived.view['text'].partition(':')[0]}."
+    assert json.loads(job_json(played.view)) == json.loads(job_json({**lived.view, "text": text}))
 
 
 def test_a_recording_is_watched_where_training_is_off(recorded: str):
@@ -619,7 +627,8 @@ def test_the_tab_has_no_form_where_training_is_off():
     assert "ft-start" not in shown
 
 
-def test_a_run_beside_a_job_is_told_so(monkeypatch: pytest.MonkeyPatch, job: Job):
+def test_a_run_beside_a_job_is_told_so(job: Job):
     assert training.busy_notes("cpu") == []
-    monkeypatch.setattr(training, "running_job", lambda device: job)
-    assert "using this device" in training.busy_notes("cpu")[0]
+    with try_lock(lock_file(job.folder.parent, "cpu")):
+        assert "using this device" in training.busy_notes("cpu")[0]
+    assert training.busy_notes("cpu") == []

@@ -14,8 +14,8 @@ import torch
 from model_folders import COMMIT, edit_config, write_adapter, write_model
 from safetensors.torch import load_file, save_file
 
-from cllm_core import bundled, hub, models
-from cllm_core.errors import ConfigError, ModelNotFound, ModelOffline, UnsupportedModel
+from cllm_core import bundled, hf, hub, models
+from cllm_core.errors import ConfigError, ModelError, ModelNotFound, ModelOffline, UnsupportedModel
 from cllm_core.models import ModelSource, fetch, fetch_command, load
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -77,6 +77,27 @@ def test_a_loaded_model_is_kept_and_only_the_last_few_are(tmp_path, folder):
         load(source)
     assert len(models._loaded) == models.KEPT
     assert load(sources[0]) is not first
+
+
+def test_idle_models_give_way_to_one_that_does_not_fit_beside_them(folder, tmp_path, monkeypatch):
+    """It failed until the program was started anew, though it would have fitted alone."""
+    other = write_model(tmp_path / "other")
+    load(ModelSource("folder", str(folder)))
+    really, tries = hf.load_model, []
+
+    def crowded(*arguments, **options):
+        tries.append(len(models._loaded))
+        if models._loaded:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes.")
+        return really(*arguments, **options)
+
+    monkeypatch.setattr(hf, "load_model", crowded)
+    assert load(ModelSource("folder", str(other))).info.name == "other"
+    assert tries == [1, 0]
+    models.unload()
+    monkeypatch.setattr(hf, "load_model", lambda *arguments, **options: (_ for _ in ()).throw(MemoryError()))
+    with pytest.raises(ModelError, match="does not fit into the memory that is free here"):
+        load(ModelSource("folder", str(other)))
 
 
 def test_the_device_dtype_and_attention_are_part_of_what_is_kept(folder):

@@ -247,6 +247,8 @@ def test_two_runs_never_use_the_models_at_once():
     [
         (ModelGated("owner/name is gated: accept its licence."), "owner/name is gated: accept its licence."),
         (RuntimeError("CUDA out of memory. Tried to allocate"), "ran out of memory: ask for fewer tokens"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), "ran out of memory: ask for fewer"),
+        (MemoryError(), "ran out of memory: ask for fewer tokens"),
         (ZeroDivisionError("secret detail"), r"Decoding failed \(ZeroDivisionError\)"),
     ],
 )

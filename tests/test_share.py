@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cllm_core.errors import ConfigError, FormatError
-from cllm_core.pairs import ModelPair, ModelSource
+from cllm_core.pairs import PAIRS, ModelPair, ModelSource
 from cllm_core.types import DecodeConfig
 from visualize import share
-from visualize.share import MOST_LINK, MOST_PROMPT, Shared, from_query, place_from_player, to_query
+from visualize.settings import AppSettings
+from visualize.share import MOST_LINK, MOST_PROMPT, Shared, from_query, key_of_form, place_from_player, to_query
 from visualize.tabs.form import OPTIONS
 from visualize.tabs.share import make_link
 
@@ -133,8 +134,12 @@ def test_an_oversized_or_broken_link_is_refused(text: str) -> None:
         from_query(text)
 
 
+PAIR = PAIRS["smollm2"]
+
+
 def place(state: dict[str, Any]) -> Any:
-    return place_from_player(json.dumps(state), "p", DecodeConfig())
+    key = key_of_form(PAIR, "p", DecodeConfig())
+    return place_from_player(json.dumps({"asked": key, **state}), key)
 
 
 def test_what_the_page_tells_of_its_player_is_kept_only_where_it_is_right() -> None:
@@ -147,17 +152,33 @@ def test_what_the_page_tells_of_its_player_is_kept_only_where_it_is_right() -> N
     }
     assert place({"lane": "x", "pass": -1, "view": "known"}) == {"view": "known"}
     for odd in ("", "{", "[]", "5", None, json.dumps({"message": "There is nothing to play yet."})):
-        assert place_from_player(odd, "p", DecodeConfig()) == {}
+        assert place_from_player(odd, "key") == {}
 
 
-@pytest.mark.parametrize("other", [{"prompt": "q"}, {"n": 5}, {"window": "sliding"}, {"prompt": {}}])
-def test_a_place_in_a_run_of_something_else_is_left_out(other: dict[str, Any]) -> None:
-    state = {"pass": 2, "prompt": "p", "n": 16, "window": "block"}
-    assert place(state) == {"pass": 2}
-    assert place({**state, **other}) == {}
-    query, box, _ = make_link(*form_values(prompt="p"), json.dumps({**state, **other}))
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"prompt": "q"}, {"block_size": 5}, {"window": "sliding"}, {"seed": 1}, {"temperature": 0.5},
+        {"max_new_tokens": 7}, {"pair": "json-smollm2"},
+    ],
+)  # fmt: skip
+def test_a_place_in_a_run_of_something_else_is_left_out(change: dict[str, Any]) -> None:
+    """A link said that it led to a pass of this prompt and these settings, when the run had had others."""
+    shown = json.dumps({"pass": 2, "asked": key_of_form(PAIR, "p", DecodeConfig())})
+    query, box, _ = make_link(AppSettings(), *form_values(), shown)
+    assert from_query(value(query)).place == {"pass": 2}
+    query, box, _ = make_link(AppSettings(), *form_values(**change), shown)
     assert from_query(value(query)).place == {}
     assert "to no pass" in box.label
+
+
+def test_the_place_in_a_run_of_a_pair_with_a_template_is_kept() -> None:
+    pair = PAIRS["cllm-7b-math"]
+    shown = json.dumps({"pass": 2, "asked": key_of_form(pair, "p", DecodeConfig())})
+    query, *_ = make_link(AppSettings(), *form_values(pair=pair.name), shown)
+    assert from_query(value(query)).place == {"pass": 2}
+    run = worked_example.trajectory(prompt=pair.wrap("p"), config=DecodeConfig())
+    assert share.key_of_run({"base_jacobi": run, "cllm_jacobi": run}) == key_of_form(pair, "p", DecodeConfig())
 
 
 def test_a_recording_is_shown_only_for_the_same_prompt_and_settings() -> None:
@@ -171,17 +192,19 @@ def test_a_recording_is_shown_only_for_the_same_prompt_and_settings() -> None:
     def shows(shared: Shared, lanes: dict[str, Any], pair: ModelPair = pair) -> bool:
         return share.shows(shared, pair, lanes)
 
-    assert shows(shared, {"base_ar": ar, "base_jacobi": run})
+    both = {"base_jacobi": run, "cllm_jacobi": run}
+    assert shows(shared, {"base_ar": ar, **both})
     assert not shows(shared, {"base_ar": ar})
-    assert not shows(replace(shared, prompt="q"), {"base_jacobi": run})
+    assert not shows(shared, {"base_jacobi": run})
+    assert not shows(replace(shared, prompt="q"), both)
     plain = replace(run, model=replace(run.model, adapter=""))
     bare = ModelPair("bare", "Bare", base=ModelSource("bundled", "smollm2"))
     assert shows(shared, {"base_jacobi": plain}, bare)
     assert not shows(shared, {"base_jacobi": run}, bare)
-    assert not shows(shared, {"base_jacobi": plain})
+    assert not shows(shared, {"base_jacobi": plain, "cllm_jacobi": plain})
     assert not shows(shared, {"base_jacobi": plain, "cllm_jacobi": plain}, bare)
     assert not shows(shared, {"jacobi": run})
-    assert not shows(replace(shared, config=DecodeConfig()), {"base_jacobi": run})
+    assert not shows(replace(shared, config=DecodeConfig()), both)
 
 
 def form_values(**changes: Any) -> list[Any]:
@@ -193,7 +216,9 @@ def form_values(**changes: Any) -> list[Any]:
 
 
 def test_the_button_makes_a_link_of_the_form_and_the_player() -> None:
-    query, box, line = make_link(*form_values(block_size=4), json.dumps({"pass": 2, "view": "known"}))
+    key = key_of_form(PAIR, "p", DecodeConfig(block_size=4))
+    shown = json.dumps({"pass": 2, "view": "known", "asked": key})
+    query, box, line = make_link(AppSettings(), *form_values(block_size=4), shown)
     assert from_query(value(query)) == Shared(
         "p", "smollm2", DecodeConfig(block_size=4), place={"pass": 2, "view": "known"}
     )
@@ -202,7 +227,9 @@ def test_the_button_makes_a_link_of_the_form_and_the_player() -> None:
 
 
 def test_names_of_a_visitors_own_models_stay_out_of_a_link() -> None:
-    query, *_ = make_link(*form_values(pair="own", own_base="/home/me/model", own_cllm="me/secret"), "{}")
+    query, *_ = make_link(
+        AppSettings(), *form_values(pair="own", own_base="/home/me/model", own_cllm="me/secret"), "{}"
+    )
     assert from_query(value(query)) == Shared("p")
 
 
@@ -210,7 +237,7 @@ def test_names_of_a_visitors_own_models_stay_out_of_a_link() -> None:
     ("change", "said"), [({"block_size": None}, "Block size n is empty"), ({"prompt": "x" * 3000}, "3,000")]
 )
 def test_a_form_that_makes_no_link_says_why(change: dict[str, Any], said: str) -> None:
-    query, _, line = make_link(*form_values(**change), "{}")
+    query, _, line = make_link(AppSettings(), *form_values(**change), "{}")
     assert query == ""
     assert json.loads(line)["kind"] == "error"
     assert said in json.loads(line)["text"]

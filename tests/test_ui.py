@@ -16,9 +16,10 @@ from cllm_core.pairs import PAIRS, ModelPair, ModelSource, write_pair
 from cllm_core.tasks.prompts import MAX_CHARS
 from cllm_core.types import DecodeConfig
 from visualize import load
+from visualize.runs import RUNS
 from visualize.settings import AppSettings
 from visualize.tabs import compare
-from visualize.tabs.compare import decode, open_file, queue_place, request_from, stop
+from visualize.tabs.compare import begin, decode, open_file, queue_place, request_from, stop
 from visualize.tabs.controls import control, options_from
 from visualize.tabs.form import OPTIONS, OWN_MODELS, pair_updates, suited_options
 from visualize.tabs.status import status_json
@@ -224,10 +225,44 @@ def test_events_of_a_visitor_without_a_run_change_nothing():
     assert queue_place("no such run")[0] == gr.skip()
 
 
+def test_a_run_that_nothing_started_gives_way_to_the_next_one():
+    """A full queue refused the first: the second Run then decoded the first prompt."""
+    values = [getattr(DecodeConfig(), name) for name in OPTIONS]
+
+    def press(current: str | None, prompt: str) -> str | None:
+        return begin(AppSettings(), "me", current, prompt, "smollm2", "", "", False, *values)[0]
+
+    first = press(None, "first")
+    second = press(first, "second")
+    try:
+        assert RUNS.get(first) is None
+        assert RUNS.get(second).request.prompt == "second"
+        assert RUNS.ahead(second) == 0
+        RUNS.get(second).began = 1.0
+        assert press(second, "third") == gr.skip()
+    finally:
+        RUNS.drop(second)
+
+
+def test_a_public_app_opens_small_files_only(tmp_path: Path):
+    (tmp_path / "large.json").write_bytes(b" " * 6_000_000)
+    assert "up to 5 MB" in open_file(AppSettings(public=True).upload_bytes, str(tmp_path / "large.json"))[0]
+    assert "up to 5 MB" not in open_file(AppSettings().upload_bytes, str(tmp_path / "large.json"))[0]
+
+
+def test_a_run_is_shown_though_its_files_cannot_be_written(monkeypatch: pytest.MonkeyPatch):
+    path = next(iter(load.bundled_runs().values()))
+    monkeypatch.setattr(Path, "write_bytes", lambda *arguments: (_ for _ in ()).throw(OSError(28, "No space left")))
+    status, player, *rest = open_file(10**8, str(path))
+    assert "could not be written" in status
+    assert player["lanes"]
+    assert not any(button.interactive for button in rest[-3:])
+
+
 def test_a_bad_file_is_refused_in_one_line_and_what_was_shown_stays(tmp_path: Path):
     bad = tmp_path / "<b>bad.json"
     bad.write_text('{"schema": "other"}', encoding="utf-8")
-    status, *rest = open_file(str(bad))
+    status, *rest = open_file(10**6, str(bad))
     assert '"kind": "error"' in status
     assert "could not be opened" in status
     assert "not a trajectory file" in status

@@ -20,6 +20,7 @@ from cllm_core.types import Trajectory
 from visualize.labels import one_line
 from visualize.view import PlayerProps, player_props
 
+RESULT_PLACE = ": the result is in the Compare tab's list."
 POINTS = 120  # of a curve: more would not be seen
 LANES = 5  # checkpoints side by side
 STAGE_LABELS = {"collect": "Collecting answers", "train": "Training", "evaluate": "Measuring the result"}
@@ -123,7 +124,7 @@ def headline(state: JobState, progress: Mapping[str, Progress], plan: JobPlan) -
         return f"{STAGE_LABELS[now.stage]}:{count}{left}." if now.done else f"{STAGE_LABELS[now.stage]} …"
     if state.status == "finished":
         took = duration(state.spent or state.ended - state.started)
-        return f"Finished after {took}: the result is in the Compare tab's list."
+        return f"Finished after {took}{RESULT_PLACE}"
     return {"paused": "Paused. ", "stopped": "", "failed": "Failed. "}[state.status] + state.reason
 
 

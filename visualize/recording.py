@@ -19,7 +19,7 @@ from cllm_core.train.jobs.probe import probe_steps
 from cllm_core.train.jobs.runner import job_state
 from cllm_core.types import Trajectory
 from visualize.job_report import read_report
-from visualize.job_view import JobView, job_view, probe_lanes, shown_steps
+from visualize.job_view import RESULT_PLACE, JobView, job_view, probe_lanes, shown_steps
 from visualize.load import TRACES
 
 SCHEMA, VERSION = "cllm-training", 1
@@ -88,7 +88,8 @@ def read_recording(path: Path) -> Shown:
         prompts = [
             {int(step): io.from_dict(trajectory) for step, trajectory in lanes.items()} for lanes in data["prompts"]
         ]
-        view: JobView = dict(data["view"], text=f"Recorded: {data['view']['text']}")  # type: ignore[assignment]
+        text = str(data["view"]["text"]).replace(RESULT_PLACE, ".")  # its result is not here
+        view: JobView = dict(data["view"], text=f"Recorded: {text}")  # type: ignore[assignment]
         return Shown(PREFIX + path.stem, view, tuple(prompts[0]) if prompts else (), prompts, data["report"])
     except (OSError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, FormatError):

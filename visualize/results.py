@@ -18,6 +18,7 @@ from visualize.figures import progress_figure
 from visualize.labels import one_line
 from visualize.live import Status, status
 from visualize.phrases import table_for
+from visualize.share import key_of_run
 from visualize.view import LANE_LABELS, PlayerProps, player_props
 
 DOWNLOADS = ("json", "csv", "html")
@@ -129,14 +130,16 @@ def file_size(count: int) -> str:
     return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{max(1, round(count / 1e3)):,} KB"
 
 
-def write_downloads(lanes: Mapping[str, Trajectory], folder: Path) -> list[Download]:
-    """Write the run in every format of DOWNLOADS into a new folder inside `folder`: no two runs share a file."""
+def write_downloads(
+    lanes: Mapping[str, Trajectory], folder: Path, formats: Sequence[str] = DOWNLOADS
+) -> list[Download]:
+    """Write the run in formats of DOWNLOADS into a new folder inside `folder`: no two runs share a file."""
     place = folder / uuid.uuid4().hex
     place.mkdir(parents=True)
     name = Path(export_name(lanes, "json"))
     options = ExportOptions(title=one_line(f"Decoding by {_models(lanes)}, pass by pass", 120))
     downloads = []
-    for format in DOWNLOADS:
+    for format in formats:
         path = place / name.with_suffix(f".{format}")
         path.write_bytes(export(lanes, format, options))
         downloads.append(Download(format, path, path.stat().st_size))
@@ -147,16 +150,22 @@ def _models(lanes: Mapping[str, Trajectory]) -> str:
     return " and ".join(dict.fromkeys(trajectory.model.name for trajectory in lanes.values()))
 
 
+def cell_count(lanes: Mapping[str, Trajectory]) -> int:
+    """Return how many predictions of tokens a run holds."""
+    return sum(len(step.state) for trajectory in lanes.values() for step in trajectory.steps)
+
+
 def payload(lanes: Mapping[str, Trajectory]) -> tuple[PlayerProps | None, list[str]]:
     """Return what the player draws, and notes; (None, why) for a run that is too large for a browser."""
-    cells = sum(len(step.state) for trajectory in lanes.values() for step in trajectory.steps)
+    cells = cell_count(lanes)
     if cells > PLAYER_CELLS:
         return None, [
             f"This run has {cells:,} cells and the player draws up to {PLAYER_CELLS:,}: ask for fewer tokens or a "
-            "smaller block. The table, the figure and the downloads hold all of it."
+            "smaller block. The table, the figure and the JSON file hold all of it; the command `export` turns that "
+            "into any other format."
         ]
     labels = {key: one_line(key) for key in lanes if key not in LANE_LABELS}
-    return player_props(lanes, labels=labels, table=table_for(lanes)), []
+    return {**player_props(lanes, labels=labels, table=table_for(lanes)), "asked": key_of_run(lanes)}, []
 
 
 @dataclass(frozen=True)
@@ -171,14 +180,22 @@ class View:
 
 
 def view_of(lanes: Mapping[str, Trajectory], folder: Path, *, kind: str, text: str, notes: Sequence[str] = ()) -> View:
-    """Return the view of lanes under a status line; downloads are written into `folder`."""
+    """Return the view of lanes under a status line; downloads are written into `folder`.
+
+    Of a run too large for the player only JSON is written, since the other files would be many times larger.
+    """
     props, cuts = payload(lanes)
+    try:
+        downloads = write_downloads(lanes, folder, DOWNLOADS if props else ("json",))
+    except OSError as error:
+        downloads = []
+        cuts = [*cuts, f"The files to download could not be written ({error.strerror or error})."]
     return View(
         status=status(kind, text, notes=[settings_line(lanes), *notes, *cuts, *run_notes(lanes)]),
         props=props,
         table=results_table(lanes),
         figure=progress_figure(lanes),
-        downloads=write_downloads(lanes, folder),
+        downloads=downloads,
     )
 
 

@@ -16,6 +16,7 @@ from cllm_core import models
 from cllm_core.cache import Progress
 from cllm_core.compare import LANES, run_lanes, warm_up
 from cllm_core.errors import CllmError
+from cllm_core.memory import is_out_of_memory
 from cllm_core.pairs import ModelPair, ModelSource
 from cllm_core.record import Recorder
 from cllm_core.types import DecodeConfig, Trajectory
@@ -121,6 +122,7 @@ class Run:
             raise RunStopped("The run was stopped.")
 
     def _work(self, load: Load) -> None:
+        out_of_memory = False
         try:
             with _models_in_use:
                 self._decode(load)
@@ -131,6 +133,10 @@ class Run:
         except Exception as error:  # the page must hear of it, whatever it is
             log.exception("A run failed.")
             self.error = _worded(error)
+            if is_out_of_memory(error):
+                out_of_memory = True
+        if out_of_memory:  # here, where the error holds nothing any more
+            models.make_room()
 
     def _decode(self, load: Load) -> None:
         request, pair = self.request, self.request.pair
@@ -152,7 +158,7 @@ class Run:
 
 
 def _worded(error: Exception) -> str:
-    if "out of memory" in str(error).lower():
+    if is_out_of_memory(error):
         return "The model ran out of memory: ask for fewer tokens, a shorter prompt or a smaller model."
     return (
         f"Decoding failed ({type(error).__name__}): the server's log says more. You can change a setting and run again."

@@ -17,9 +17,11 @@ from cllm_core.options import option_field
 from cllm_core.pairs import ModelPair, all_pairs, pair_from_models
 from cllm_core.train.jobs.folder import made_by
 from cllm_core.types import DecodeConfig
+from visualize.load import MOST_BYTES
 
 _MOST_TOKENS = int(option_field(DecodeConfig, "max_new_tokens").metadata["maximum"])
 _MOST_TOKENS_ON_A_SPACE = 512
+_PUBLIC_UPLOAD = 5_000_000  # bytes: reading a large run takes the machine that others are measured on
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,11 @@ class AppSettings:
             public=public,
             training=not public or environment.get("CLLM_ENABLE_TRAINING") == "1",
         )
+
+    @property
+    def upload_bytes(self) -> int:
+        """The largest file that a visitor may open."""
+        return _PUBLIC_UPLOAD if self.public else MOST_BYTES
 
     @property
     def own_models(self) -> bool:

@@ -5,6 +5,7 @@ A link comes from anyone: it is read field by field against what may be there, a
 
 import base64
 import binascii
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -110,19 +111,16 @@ def _one_of(value: Any, choices: tuple[str, ...]) -> str:
     return str(value)
 
 
-def place_from_player(text: Any, prompt: str, config: DecodeConfig) -> OpenProps:
+def place_from_player(text: Any, key: str) -> OpenProps:
     """Return where the player stands, as the page tells it (JSON); what is odd in it is left out.
 
-    Nothing is left where the player shows a run of another prompt, block size or window than the ones given.
+    Nothing is left where the player shows a run with another key than the one given.
     """
     try:
         state = parse_json(text) if isinstance(text, str) else None
     except FormatError:
         state = None
-    if not isinstance(state, Mapping):
-        return {}
-    run = {"prompt": prompt, "n": config.block_size, "window": config.window}
-    if any(state.get(name, value) != value for name, value in run.items()):
+    if not isinstance(state, Mapping) or state.get("asked") != key:
         return {}
     kept: OpenProps = {}
     for name in ("lane", "pass", "view", "clock"):
@@ -133,17 +131,28 @@ def place_from_player(text: Any, prompt: str, config: DecodeConfig) -> OpenProps
     return kept
 
 
+def key_of_form(pair: ModelPair, prompt: str, config: DecodeConfig) -> str:
+    """Return what tells the run that a form asks for from others: its prompt, its adapters, its settings."""
+    sources = {"base": pair.base, "cllm": pair.cllm}
+    adapters = {side: adapter_title(source.adapter or "") for side, source in sources.items() if source}
+    return _key(pair.wrap(prompt), adapters, config)
+
+
+def key_of_run(lanes: Mapping[str, Trajectory]) -> str:
+    """Return the same of a run that was decoded; empty where it is none that a form could ask for."""
+    parallel = [trajectory for trajectory in lanes.values() if trajectory.config.decoder != "autoregressive"]
+    if not parallel or not lanes.keys() <= LANES.keys():
+        return ""
+    adapters = {LANES[key].side: trajectory.model.adapter for key, trajectory in lanes.items()}
+    return _key(parallel[0].prompt, adapters, parallel[0].config)
+
+
+def _key(prompt: str, adapters: Mapping[str, str], config: DecodeConfig) -> str:
+    settings = {name: getattr(config, name) for name in SETTINGS if name != "top_k"}  # it says what is recorded
+    text = json.dumps([prompt, adapters, settings], sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
+
+
 def shows(shared: Shared, pair: ModelPair, lanes: Mapping[str, Trajectory]) -> bool:
     """Whether recorded lanes are the run that a link is about: its pair, its prompt, decoded with its settings."""
-    sides = {"base": pair.base, "cllm": pair.cllm}
-    for key, trajectory in lanes.items():
-        source = sides[LANES[key].side] if key in LANES else None
-        if source is None or trajectory.model.adapter != adapter_title(source.adapter or ""):
-            return False
-    free = {"top_k"}  # says what is recorded, not what is decoded
-    parallel = [trajectory for trajectory in lanes.values() if trajectory.config.decoder != "autoregressive"]
-    return bool(parallel) and all(
-        trajectory.prompt == shared.prompt
-        and all(getattr(trajectory.config, name) == getattr(shared.config, name) for name in set(SETTINGS) - free)
-        for trajectory in parallel
-    )
+    return key_of_run(lanes) == key_of_form(pair, shared.prompt, shared.config)

@@ -9,16 +9,17 @@ from typing import Any
 
 from cllm_core.errors import ConfigError, FormatError, TrainingError
 from cllm_core.options import flags
-from cllm_core.pairs import ModelSource
+from cllm_core.pairs import ModelSource, runs_folder
 from cllm_core.tasks import TASKS, get_task
 from cllm_core.tasks.base import Example
 from cllm_core.tasks.prompts import PromptFile, read_prompts
 from cllm_core.train.config import EvaluateConfig, TrainConfig
 from cllm_core.train.jobs.folder import Job, find_job, list_jobs, new_job
 from cllm_core.train.jobs.forecast import check_known
+from cllm_core.train.jobs.locks import device_of, is_locked, lock_file
 from cllm_core.train.jobs.plan import HELD_OUT as HELD_OUT_FILE
 from cllm_core.train.jobs.plan import PROMPTS, JobConfig, JobPlan
-from cllm_core.train.jobs.runner import job_state, running_job, start
+from cllm_core.train.jobs.runner import job_state, start
 from visualize.labels import one_line
 from visualize.load import MOST_BYTES
 from visualize.settings import AppSettings
@@ -28,7 +29,7 @@ PREVIEW, PROBLEMS = 5, 50  # rows and bad lines that are shown of a file
 HELD_OUT, EVERY = 20, 10  # of an uploaded file one prompt in ten is held out, but no more than so many
 
 # what a visitor of a public Space may ask for at most; it holds here, whatever the form says
-PUBLIC_BYTES, PUBLIC_JOBS = 2_000_000, 1
+PUBLIC_BYTES, PUBLIC_JOBS, PUBLIC_QUEUE = 2_000_000, 1, 8  # bytes of a file; live jobs of a visitor, and of all
 PUBLIC_MOST: Mapping[str, float] = {
     "limit": 2000, "steps": 300, "batch": 4, "accumulation": 4, "max_length": 1024, "window": 16, "copies": 4,
     "stretch": 64, "rank": 64, "keep": 3, "answer_tokens": 160, "probe_prompts": 3, "probe_tokens": 64,
@@ -217,13 +218,17 @@ def visible_jobs(owner: str | None) -> list[Job]:
 
 
 def check_turn(settings: AppSettings, owner: str | None) -> None:
-    """Raise TrainingError if a visitor of a public Space has a job under way already."""
-    if settings.public and sum(job_state(job).live for job in visible_jobs(owner)) >= PUBLIC_JOBS:
+    """Raise TrainingError if a visitor of a public Space has a job under way already, or too many others have."""
+    if not settings.public:
+        return
+    if sum(job_state(job).live for job in visible_jobs(owner)) >= PUBLIC_JOBS:
         raise TrainingError("Your last job is still under way: stop it, or wait until it ends.")
+    if sum(job_state(job).live for job in list_jobs()) >= PUBLIC_QUEUE:
+        raise TrainingError("Too many jobs are waiting here: come back later, or run the app at home.")
 
 
 def busy_notes(device: str) -> list[str]:
-    """Return what someone should know who is about to use a device: a job may be training on it."""
-    if running_job(device) is None:
+    """Return what someone should know who is about to use a device: a job, or a trial of one, may be training on it."""
+    if not is_locked(lock_file(runs_folder(), device_of(device))):
         return []
     return ["A fine-tuning job is using this device: both are slower than they would be alone, and times are too long."]

@@ -94,6 +94,7 @@ class PlayerProps(TypedDict):
     lanes: list[LaneProps]
     notes: list[str]
     corpus: NotRequired[str]  # what the collocations were found in
+    asked: NotRequired[str]  # what tells this run from others (visualize.share), in the app
     open: NotRequired[OpenProps]  # where to open; otherwise at the end, in the view that is set
 
 

@@ -78,9 +78,8 @@ class Handle {
     const lane = player.focus();
     const pass = passAt(lane, player.settings.clock, player.cursor);
     const { view, clock } = player.settings;
-    const { prompt, lanes } = player.run;
-    const { n, window } = lanes.find((each) => each.n > 1) ?? {}; // one at a time is no setting of the run
-    return { lane: lane.key, pass, last: lane.last, view, clock, fixed: lane.fixed[pass], prompt, n, window };
+    const { asked } = player.run;
+    return { lane: lane.key, pass, last: lane.last, view, clock, fixed: lane.fixed[pass], asked };
   }
 
   /** What is known of a cell in hindsight: {text, label, why, right}; null where there is none. */

@@ -1,11 +1,10 @@
-"""Words for running out of memory: the libraries raise three kinds of error for it. Knows no run."""
+"""Advice for who runs out of memory while training. Knows no run."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from cllm_core.errors import TrainingError
-
-_SIGNS = ("out of memory", "can't allocate memory", "cannot allocate memory")
+from cllm_core.memory import is_out_of_memory
 
 
 @contextmanager
@@ -14,6 +13,6 @@ def memory_advice(advice: Callable[[], str]) -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError) as error:  # torch.OutOfMemoryError is a RuntimeError
-        if isinstance(error, MemoryError) or any(sign in str(error).lower() for sign in _SIGNS):
+        if is_out_of_memory(error):
             raise TrainingError(f"The machine ran out of memory. {advice()}") from error
         raise

@@ -1,6 +1,7 @@
 """The Compare tab: reads the form, has the run done, shows what came of it. Layout and wiring only."""
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,9 +17,9 @@ from cllm_core.tasks.prompts import MAX_CHARS
 from cllm_core.types import DecodeConfig
 from visualize.labels import one_line
 from visualize.live import Status, follow, status
-from visualize.load import bundled_runs, load_file
+from visualize.load import MOST_BYTES, bundled_runs, load_file
 from visualize.player import TrajectoryPlayer
-from visualize.results import COLUMNS, DOWNLOADS, View, headline, view_of
+from visualize.results import COLUMNS, DOWNLOADS, Download, View, headline, view_of
 from visualize.runs import RUNS, Run, RunRequest
 from visualize.settings import AppSettings
 from visualize.tabs.controls import options_from
@@ -29,6 +30,7 @@ from visualize.training import busy_notes
 from visualize.view import OpenProps
 
 MODEL_QUEUE = "model"  # every event that runs a model waits in this one queue
+_LOOK = 1.0  # seconds between two looks at who else uses the device
 _QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 _WELCOME = "Press Run to decode the prompt."
 _WIDTHS = (165, 66, 66, 68, 76, 72, 76, 84, 90, 180)  # of the table's columns, in pixels
@@ -71,7 +73,13 @@ def compare_tab(settings: AppSettings, blocks: gr.Blocks) -> None:
     blocks.load(partial(refreshed_pairs, settings), None, form.pair, **_QUIET)
     _wire_form(form, settings)
     _wire_run(form, results, settings)
-    upload.upload(open_file, upload, results.outputs, show_progress="hidden", api_visibility="private")
+    upload.upload(
+        partial(open_file, settings.upload_bytes),
+        upload,
+        results.outputs,
+        show_progress="hidden",
+        api_visibility="private",
+    )
     trace.input(partial(open_trace, traces), trace, results.outputs, **_QUIET)
     wire_link(settings, blocks, form, link, results.outputs, traces, open_recorded)
 
@@ -83,8 +91,8 @@ def _opening_view(traces: Mapping[str, Path]) -> View | None:
     return None
 
 
-def _loaded_view(path: Path, text: str) -> View:
-    loaded = load_file(path)
+def _loaded_view(path: Path, text: str, most: int = MOST_BYTES) -> View:
+    loaded = load_file(path, most)
     return view_of(loaded.lanes, Path(get_upload_folder()), kind="idle", text=text, notes=loaded.notes)
 
 
@@ -121,8 +129,15 @@ def _build_results(view: View | None) -> Results:
 
 
 def _updates(view: View) -> tuple[Any, ...]:
-    buttons = [gr.DownloadButton(label=file.label, value=file.path, interactive=True) for file in view.downloads]
+    files = {file.format: file for file in view.downloads}
+    buttons = [_download(name, files.get(name)) for name in DOWNLOADS]
     return (status_json(view.status), view.props, view.table, view.figure, *buttons)
+
+
+def _download(name: str, file: Download | None) -> gr.DownloadButton:
+    if file is None:
+        return gr.DownloadButton(label=name.upper(), value=None, interactive=False)
+    return gr.DownloadButton(label=file.label, value=file.path, interactive=True)
 
 
 def _only_status(kind: str, text: str) -> tuple[Any, ...]:
@@ -166,19 +181,12 @@ def _wire_run(form: Form, results: Results, settings: AppSettings) -> None:
     waiting = gr.Timer(0.5, active=False)
     buttons = [form.run, form.stop]
 
-    def begin(request: gr.Request, current: str | None, *values: Any) -> tuple[Any, ...]:
-        if RUNS.get(current) is not None:  # Shift+Enter in the prompt while a run is under way
-            return tuple(gr.skip() for _ in range(5))
-        try:
-            run = Run(request_from(settings, *values), owner=request.session_hash or "")
-        except CllmError as error:
-            return None, status_json(status("error", str(error))), gr.skip(), *_buttons(_IDLE)
-        RUNS.add(run)
-        return run.id, status_json(_place(run)), gr.Timer(active=True), *_buttons(_BUSY)
+    def press(request: gr.Request, current: str | None, *values: Any) -> tuple[Any, ...]:
+        return begin(settings, request.session_hash or "", current, *values)
 
     started = gr.on(
         [form.run.click, form.prompt.submit],
-        begin,
+        press,
         [run_id, *form.inputs],
         [run_id, results.status, waiting, *buttons],
         **_QUIET,
@@ -195,6 +203,21 @@ def _wire_run(form: Form, results: Results, settings: AppSettings) -> None:
     waiting.tick(queue_place, run_id, [results.status, waiting], **_QUIET)
     decoded.then(lambda: _buttons(_IDLE), None, buttons, **_QUIET)
     form.stop.click(stop, run_id, [results.status, *buttons], **_QUIET)
+
+
+def begin(settings: AppSettings, owner: str, current: str | None, *values: Any) -> tuple[Any, ...]:
+    """Put the run that the form asks for into the queue, and show its place there."""
+    before = RUNS.get(current)
+    if before is not None and before.began is not None:  # Shift+Enter in the prompt while a run is under way
+        return tuple(gr.skip() for _ in range(5))
+    try:
+        run = Run(request_from(settings, *values), owner=owner)
+    except CllmError as error:
+        return None, status_json(status("error", str(error))), gr.skip(), *_buttons(_IDLE)
+    if before is not None:  # it waits, or the queue was full and nothing will start it
+        RUNS.drop(before.id)
+    RUNS.add(run)
+    return run.id, status_json(_place(run)), gr.Timer(active=True), *_buttons(_BUSY)
 
 
 def _buttons(state: tuple[bool, bool]) -> tuple[Any, ...]:
@@ -247,14 +270,18 @@ def decode(identity: str | None) -> Iterator[tuple[Any, ...]]:
         yield tuple(gr.skip() for _ in range(4 + len(DOWNLOADS)))
         return
     try:
+        shared: list[str] = []
+        looked = 0.0  # a job that trained beside the run may have ended before it
         for now in follow(run):
+            if not shared and time.monotonic() - looked > _LOOK:
+                shared, looked = busy_notes(run.request.device), time.monotonic()
             yield status_json(now), *[gr.skip()] * (3 + len(DOWNLOADS))
-        yield _outcome(run)
+        yield _outcome(run, shared or busy_notes(run.request.device))
     finally:
         RUNS.drop(run.id)
 
 
-def _outcome(run: Run) -> tuple[Any, ...]:
+def _outcome(run: Run, notes: Sequence[str]) -> tuple[Any, ...]:
     lanes = run.trajectories()
     if not lanes:
         return (
@@ -266,7 +293,6 @@ def _outcome(run: Run) -> tuple[Any, ...]:
         kind, text = "stopped", "Stopped: what was decoded until then is shown, marked partial."
     else:
         kind, text = "done", headline(lanes)
-    notes = busy_notes(run.request.device)
     return _updates(view_of(lanes, Path(get_upload_folder()), kind=kind, text=text, notes=notes))
 
 
@@ -282,13 +308,13 @@ def stop(identity: str | None) -> tuple[Any, ...]:
     return gr.skip(), gr.skip(), gr.Button(interactive=False)
 
 
-def open_file(path: str | None) -> tuple[Any, ...]:
-    """Show the lanes of a file that the visitor chose."""
+def open_file(most: int, path: str | None) -> tuple[Any, ...]:
+    """Show the lanes of a file of at most so many bytes that the visitor chose."""
     if path is None:
         return _only_status("error", "No file was chosen.")
     name = one_line(Path(path).name, 60)
     try:
-        return _updates(_loaded_view(Path(path), f"Opened {name}."))
+        return _updates(_loaded_view(Path(path), f"Opened {name}.", most))
     except CllmError as error:
         return _only_status("error", f"{name} could not be opened. {error}")
 

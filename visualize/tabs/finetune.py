@@ -1,7 +1,9 @@
 """The Fine-tune tab: reads the form, has a job made, stops, resumes and deletes jobs. Wiring only."""
 
 import json
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -37,6 +39,7 @@ from visualize.training import (
     upload_summary,
 )
 
+_starting = threading.Lock()
 TICK = 2.0  # seconds between two looks at a job
 _QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 _OFF = (
@@ -182,6 +185,7 @@ def _wire_jobs(form: TrainForm, watch: Watch, settings: AppSettings, token: gr.B
     watch.best.click(partial(act, settings, runner.use_best, starts=True), inputs, changed, **_QUIET)
     watch.delete.click(lambda: gr.Row(visible=True), None, watch.sure, **_QUIET)
     watch.sure_yes.click(partial(remove, settings), inputs, [*changed, watch.sure], **_QUIET)
+    watch.jobs.change(lambda: gr.Row(visible=False), None, watch.sure, **_QUIET)  # the question was about another job
     watch.sure_no.click(lambda: gr.Row(visible=False), None, watch.sure, **_QUIET)
 
 
@@ -189,9 +193,10 @@ def begin(settings: AppSettings, form: TrainForm, token: str, *values: Any) -> t
     """Make a job of the form and start it; it is then the one that is shown."""
     try:
         owner = owner_of(settings, token)
-        check_turn(settings, owner)
         order = _order(settings, owner or "", form, values)
-        job = order.start()
+        with _starting:  # two tabs at once would both find that it is their turn
+            check_turn(settings, owner)
+            job = order.start()
     except CllmError as error:
         return job_json(message("error", str(error))), gr.skip(), gr.skip()
     text = "Started: it goes on by itself, also when this page is closed."
@@ -205,9 +210,10 @@ def act(
     try:
         owner = owner_of(settings, token)
         job = find_job(name, owner)
-        if starts:
-            check_turn(settings, owner)
-        action(job)
+        with _starting if starts else nullcontext():
+            if starts:
+                check_turn(settings, owner)
+            action(job)
     except CllmError as error:
         return job_json(message("error", str(error))), gr.skip()
     return job_json(job_view(job)), choices(owner, job.name)

@@ -2,18 +2,21 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
-from cllm_core.errors import CllmError, FormatError
+from cllm_core.errors import CllmError, FormatError, ModelNotFound
+from cllm_core.pairs import ModelPair
 from cllm_core.types import DecodeConfig
 from visualize.live import status
 from visualize.load import load_file
 from visualize.settings import AppSettings
-from visualize.share import PARAMETER, Shared, from_query, place_from_player, shows, to_query
+from visualize.share import PARAMETER, Shared, from_query, key_of_form, place_from_player, shows, to_query
 from visualize.tabs.controls import options_from
 from visualize.tabs.form import OPTIONS, OWN_MODELS, Form, pair_choices, pair_updates
 from visualize.tabs.status import status_json
@@ -68,7 +71,9 @@ def wire_link(
     """
     button, box = link
     place, query = gr.Textbox(visible=False), gr.Textbox(visible=False)
-    made = button.click(make_link, [*form.inputs, place], [query, box, results[0]], js=_ADD_PLACE, **_QUIET)
+    made = button.click(
+        partial(make_link, settings), [*form.inputs, place], [query, box, results[0]], js=_ADD_PLACE, **_QUIET
+    )
     made.then(None, query, box, js=_COPY)
 
     def load(request: gr.Request) -> dict[Any, Any]:
@@ -80,7 +85,7 @@ def wire_link(
         except FormatError as error:
             return {place: "", results[0]: _line("error", str(error))}
         updates, notes = restored(shared, settings, form)
-        pair = settings.pairs().get(shared.pair)
+        pair = _pair(settings, shared.pair)
         for title, path in traces.items():
             if pair is not None and shows(shared, pair, load_file(path).lanes):
                 said = " ".join([f"Opened from a link. Recorded: {title}.", *notes])
@@ -95,14 +100,15 @@ def wire_link(
 
 
 def make_link(
-    prompt: str, pair: str, own_base: str, own_cllm: str, cllm_ar: bool, *options_and_place: Any
+    settings: AppSettings, prompt: str, pair: str, own_base: str, own_cllm: str, cllm_ar: bool, *options_and_place: Any
 ) -> tuple[Any, ...]:
     """Return a link's query, the box to show it in, and the status line. Names of a visitor's own models stay out."""
     *options, place = options_and_place
     try:
         config = options_from(DecodeConfig, dict(zip(OPTIONS, options, strict=True)))
         name = "" if pair == OWN_MODELS else pair or ""
-        where = place_from_player(place, prompt or "", config)
+        models = _pair(settings, name) if name else _own_pair(settings, own_base or "", own_cllm or "")
+        where = place_from_player(place, key_of_form(models, prompt or "", config)) if models else {}
         query = to_query(Shared(prompt or "", name, config, bool(cllm_ar), where))
     except CllmError as error:
         return "", gr.skip(), _line("error", str(error))
@@ -112,10 +118,11 @@ def make_link(
 def restored(shared: Shared, settings: AppSettings, form: Form) -> tuple[dict[Any, Any], list[str]]:
     """Return the updates of the form for what a link carries, and what could not be restored, a sentence each."""
     notes = []
-    pair = settings.pairs().get(shared.pair)
+    pair = _pair(settings, shared.pair)
     updates: dict[Any, Any] = {}
     if pair is not None:
-        updates = {form.pair: gr.Dropdown(choices=pair_choices(settings), value=pair.name)}
+        choices = dict.fromkeys([*pair_choices(settings), (pair.title, pair.name)])  # one's own, on a public app
+        updates = {form.pair: gr.Dropdown(choices=list(choices), value=pair.name)}
         updates |= dict(zip(form.pair_outputs, pair_updates(pair)))
     else:
         notes.append("Its models are not on offer here: choose some from the list.")
@@ -128,6 +135,18 @@ def restored(shared: Shared, settings: AppSettings, form: Form) -> tuple[dict[An
     if pair is not None:
         updates[form.cllm_ar] = gr.Checkbox(value=shared.cllm_ar, visible=pair.cllm is not None)
     return updates, notes
+
+
+def _pair(settings: AppSettings, name: str) -> ModelPair | None:
+    with suppress(ModelNotFound):
+        return settings.pair(name)
+    return None
+
+
+def _own_pair(settings: AppSettings, base: str, cllm: str) -> ModelPair | None:
+    with suppress(ModelNotFound):
+        return settings.own_pair(base, cllm)
+    return None
 
 
 def _line(kind: str, text: str) -> str:

@@ -1,6 +1,7 @@
 """Where jobs lie: one folder each in the runs folder, under a name made here. Nothing is read or written elsewhere."""
 
 import json
+import os
 import re
 import secrets
 import shutil
@@ -54,12 +55,12 @@ class Job:
         return [line for line in text.replace("\r", "\n").split("\n") if line.strip()][-most:]
 
     def notes(self, most: int = 4) -> list[str]:
-        """Return the last things the training said in log.txt, the lines of single steps left out."""
+        """Return the last things the training said in log.txt, single steps and the job's own place left out."""
         try:
             lines = (self.folder / "log.txt").read_text(encoding="utf-8", errors="replace").split("\n")
         except OSError:
             return []
-        said = [line[len("2026-01-01 00:00:00  ") :] for line in lines]
+        said = [line[len("2026-01-01 00:00:00  ") :].replace(f"{self.folder}{os.sep}", "") for line in lines]
         return [text for text in dict.fromkeys(said) if text and not text.startswith("step ")][-most:]
 
     def rows_of(self, name: str) -> list[dict[str, Any]]:

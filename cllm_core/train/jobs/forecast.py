@@ -27,6 +27,7 @@ from cllm_core.tasks import get_task
 from cllm_core.tasks.base import Example
 from cllm_core.train.config import TrainConfig
 from cllm_core.train.jobs.folder import Job, new_job
+from cllm_core.train.jobs.locks import lock_file, try_lock
 from cllm_core.train.jobs.plan import JobPlan
 from cllm_core.train.jobs.stages import stage_environment
 from cllm_core.train.jobs.state import write_json
@@ -73,7 +74,8 @@ class Forecast:
 def duration(seconds: float) -> str:
     """Return seconds as people say them."""
     if seconds < 90:
-        return f"{max(1, round(seconds))} seconds"
+        whole = max(1, round(seconds))
+        return "1 second" if whole == 1 else f"{whole} seconds"
     return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
@@ -209,8 +211,10 @@ def main() -> int:
     from cllm_core.train.jobs.worker import explain
 
     job = Job(Path(sys.argv[1]))
+    runs_folder().mkdir(parents=True, exist_ok=True)
     try:
-        found: dict[str, Any] = asdict(trial(job))
+        with try_lock(lock_file(runs_folder(), job.device)):  # free or not: who decodes beside it is told
+            found: dict[str, Any] = asdict(trial(job))
     except CllmError as error:
         found = {"error": str(error)}
     except Exception as error:

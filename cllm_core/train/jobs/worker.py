@@ -10,6 +10,7 @@ import traceback
 from pathlib import Path
 
 from cllm_core.errors import CllmError
+from cllm_core.memory import is_out_of_memory
 from cllm_core.train.jobs.folder import OUTCOME, Job
 from cllm_core.train.jobs.state import FULL, read_state, write_json
 
@@ -75,7 +76,7 @@ def explain(job: Job, error: BaseException) -> str:
     good = f"The last good checkpoint is {kept[-1]}." if kept else "There is no checkpoint yet."
     if getattr(error, "errno", None) in FULL or any(sign in text for sign in _DISK_SIGNS):
         return f"The disk is full. {good} Free some space and resume the job."
-    if isinstance(error, MemoryError) or "out of memory" in text.lower() or "can't allocate memory" in text.lower():
+    if is_out_of_memory(error):
         return (
             f"The machine ran out of memory. {good} Start a job with a smaller batch, a shorter stretch or a smaller "
             "window, or with gradient checkpointing."
