@@ -87,6 +87,20 @@ class LoadedModel:
         text = self.model.config.get_text_config()
         return int(getattr(text, "max_position_embeddings", None) or getattr(text, "seq_length", None) or 1 << 20)
 
+    @cached_property
+    def short_context(self) -> int:
+        """Where the rotary factors change (longrope), else `context`.
+
+        The factors are those of the furthest position in a pass, and `generate` computes all anew where they change. A
+        run that begins before that place ends there: beyond it no pass over several positions could be exact.
+        """
+        text = self.model.config.get_text_config()
+        rope = getattr(text, "rope_parameters", None) or getattr(text, "rope_scaling", None) or {}
+        if rope.get("rope_type", rope.get("type")) != "longrope":
+            return self.context
+        place = rope.get("original_max_position_embeddings") or getattr(text, "original_max_position_embeddings", None)
+        return min(int(place or self.context), self.context)
+
     def encode(self, prompt: str | Sequence[Mapping[str, str]], *, chat: bool = True) -> EncodedPrompt:
         """Turn a prompt (text, or chat messages) into ids, through the chat template when `chat` and there is one.
 
@@ -107,18 +121,23 @@ class LoadedModel:
         processors = logits_processors(
             config, self.generation, prompt_length=len(prompt_ids), eos_ids=self.eos_ids, device=device
         )
-        return HFCausalLM(self, Sampler(config, processors, observe=observe))
+        context = self.short_context if len(prompt_ids) < self.short_context else self.context
+        return HFCausalLM(self, Sampler(config, processors, observe=observe), context)
 
     def run_notes(self, config: DecodeConfig) -> tuple[str, ...]:
         """Return what a reader of a run with this model should know."""
-        return (*self.notes, *describe_defaults(config, self.generation))
+        short = self.short_context
+        ends = (
+            f"A prompt of less than {short:,} tokens is answered up to that place, where the model's positions change."
+        )
+        return (*self.notes, *([ends] if short < self.context else []), *describe_defaults(config, self.generation))
 
 
 class HFCausalLM:
     """One cached session of a LoadedModel: the CausalLM that decoders drive."""
 
-    def __init__(self, loaded: LoadedModel, sampler: Sampler) -> None:
-        self.vocab_size, self.context, self.pad_id = loaded.vocab_size, loaded.context, loaded.pad_id
+    def __init__(self, loaded: LoadedModel, sampler: Sampler, context: int) -> None:
+        self.vocab_size, self.context, self.pad_id = loaded.vocab_size, context, loaded.pad_id
         self.eos_ids = loaded.eos_ids
         self._model, self._sampler = loaded.model, sampler
         self._ids: list[int] = []
@@ -140,8 +159,8 @@ class HFCausalLM:
         excess = len(self._ids) - length
         if excess < 0:
             raise ValueError(f"cannot roll back to {length}: the cache holds {len(self._ids)} tokens")
+        self._cache.crop(-excess)  # of nothing, too: only here does a sliding layer let go of what it has passed
         if excess:
-            self._cache.crop(-excess)
             del self._ids[length:]
 
 

@@ -113,8 +113,9 @@ def _base_of(adapter: ModelFiles, progress: Progress) -> ModelFiles:
 
 
 def _adapter_folder(adapter: str, progress: Progress) -> Path:
-    if not Path(adapter).is_dir() and ModelSource.parse(adapter).kind == "hub":
-        folder = hub.fetch_repo(adapter, report=progress)
+    source = None if Path(adapter).is_dir() else ModelSource.parse(adapter)
+    if source is not None and source.kind == "hub":
+        folder = hub.fetch_repo(source.where, source.revision, progress)
     else:
         folder = Path(adapter)
         hub.check_folder(folder, adapter_title(adapter))

@@ -113,6 +113,38 @@ def test_attention_windows_shorter_than_the_sequence_roll_back_rightly(family, a
         assert ids_with_good_guesses(loaded, expected, size=size, prompt=prompt, max_new_tokens=24) == expected
 
 
+@pytest.mark.parametrize("family", ["mistral", "gemma3_text"])
+def test_one_at_a_time_holds_no_more_than_a_windows_keys(family):
+    """It held the whole text in every sliding layer, which made the lane that others are compared with slow."""
+    loaded = tiny.loaded(tiny.model(family, attention="eager"))
+    config = DecodeConfig(decoder="autoregressive", max_new_tokens=30)
+    session = loaded.session(config, PROMPT)
+    for _ in DECODERS["autoregressive"](session, PROMPT, config):
+        pass
+    window = loaded.model.config.sliding_window
+    held = [layer.keys.shape[-2] for layer in session._cache.layers if layer.is_sliding]
+    assert held
+    assert max(held) < window
+
+
+@pytest.mark.parametrize("size", [4, 16])
+def test_a_run_ends_where_the_models_positions_change(size):
+    """A pass whose guesses lay beyond that place used other rotary factors than one token at a time."""
+    rope = {"rope_type": "longrope", "short_factor": [1.0] * 4, "long_factor": [4.0] * 4, "rope_theta": 10000.0}
+    change = {"original_max_position_embeddings": 24, "max_position_embeddings": 96}
+    model = tiny.make_model("phi3", rope_parameters=rope, **change)
+    loaded = tiny.loaded(model)
+    assert loaded.short_context == 24
+    expected = tiny.generate(model, PROMPT, 24 - len(PROMPT))
+    for decoder in ("autoregressive", "jacobi"):
+        trajectory = run(loaded, decoder=decoder, block_size=size, max_new_tokens=40)
+        assert trajectory.ids == expected
+        assert trajectory.finish == "context"
+    assert any("where the model's positions change" in note for note in loaded.run_notes(DecodeConfig()))
+    long = PROMPT * 3
+    assert ids_of(loaded, prompt=long, block_size=size, max_new_tokens=20) == tiny.generate(model, long, 20)
+
+
 # Where the output ends
 
 

@@ -162,6 +162,15 @@ def test_merged_and_unmerged_adapters_agree(folder, tmp_path):
         assert torch.allclose(merged(prompt).logits, unmerged(prompt).logits, atol=1e-4)
 
 
+def test_an_adapter_of_the_hub_can_be_named_with_its_revision(folder, tmp_path, monkeypatch):
+    adapter, asked = write_adapter(tmp_path / "adapter", str(folder)), []
+    monkeypatch.setattr(
+        hub, "fetch_repo", lambda name, revision="", *_, **__: asked.append((name, revision)) or adapter
+    )
+    load(ModelSource("folder", str(folder), adapter="owner/name@main"))
+    assert asked == [("owner/name", "main")]
+
+
 def test_an_adapter_whose_base_cannot_be_had_names_the_base(tmp_path):
     adapter = write_adapter(tmp_path / "adapter", "owner/uncached")
     with pytest.raises(

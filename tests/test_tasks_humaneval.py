@@ -46,6 +46,11 @@ def test_execution_is_off_unless_asked_for(example, monkeypatch):
         ("    return x + x\n\ndef other(x):\n    return 0\n", 1.0),
         ("```python\ndef double(x):\n    return x * 2\n```\nThis works.", 1.0),
         ("Here it is:\n```\n    return x * 2\n```", 1.0),
+        ("    return x * 2\n```\nIt doubles x.", 1.0),
+        ("```py\ndef double(x):\n    return x * 2\n```", 1.0),
+        ("```Python\n    return x * 2\n```\nDone.", 1.0),
+        ("def double(x):\n    return x * 2\n\nThis function doubles x: it's done.", 1.0),
+        ("First:\n```\ndouble(1)\n```\nThen:\n```python\ndef double(x):\n    return x * 2\n```", 1.0),
         ("    return x\n", 0.0),
         ("    return (\n", 0.0),
         ("    import sys; sys.exit(0)\n", 0.0),
@@ -54,6 +59,13 @@ def test_execution_is_off_unless_asked_for(example, monkeypatch):
 )
 def test_answers_pass_only_when_the_tests_run_through(example, text: str, passes: float):
     assert TASK.check(example, text) == {"pass_at_1": passes}
+
+
+def test_what_programs_often_need_can_be_imported_whoever_runs_them():
+    names = "dataclasses, ast, enum, array, queue, inspect, string, abc, contextlib, types, numbers, textwrap, struct"
+    assert run_program(
+        f"import {names}\nfrom dataclasses import dataclass\nfrom collections.abc import Iterable"
+    ).passed
 
 
 def test_endless_loop_is_stopped_by_the_clock():

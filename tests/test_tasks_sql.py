@@ -185,6 +185,9 @@ def test_only_reading_is_allowed(database: sqlite3.Connection, sql: str):
         "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT COUNT(*) FROM c",
         "SELECT COUNT(*) FROM singer a, singer b, singer c, singer d, singer e, singer f, singer g, singer h",
         "SELECT zeroblob(1000000000)",
+        "SELECT zeroblob(9000) FROM singer",
+        "SELECT sum(length(hex(randomblob(4000)))) FROM singer a, singer b",
+        "SELECT printf('%9000d', 1) FROM singer a, singer b, singer c",
         "SELECT a.Name FROM singer a, singer b, singer c, singer d",
     ],
 )

@@ -120,8 +120,28 @@ def test_a_collapsed_lane_shows_in_the_repetition_rate(monkeypatch):
 
 
 def test_nothing_is_measured_on_what_was_trained_on(tmp_path):
-    with pytest.raises(TaskError, match="a split other than train"):
+    with pytest.raises(TaskError, match="train is none of test, dev, unseen"):
         held_out(get_task("prompts"), settings(tmp_path, split="train"))
+    with pytest.raises(TaskError, match="wide is none of"):
+        held_out(get_task("json"), settings(tmp_path, task="json", data="", split="wide"))
+
+
+def test_what_a_reader_of_the_results_should_know_is_told(pair, tmp_path):
+    said = []
+    task = get_task("humaneval")
+    assert task.notes
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cllm_core.train.evaluate.held_out", lambda *arguments: [Example("a", "abc")])
+        result = evaluate_command(settings(tmp_path, task="humaneval", data="", split="test"), said.append)
+    assert result["notes"] == list(task.notes)
+    assert set(task.notes) <= set(said)
+
+
+def test_running_programs_is_asked_for_by_its_flag(tmp_path):
+    config = settings(tmp_path, task="humaneval", allow_execution=True)
+    assert config.allow_execution
+    with pytest.raises(ConfigError, match="runs no programs"):
+        settings(tmp_path, task="json", allow_execution=True)
 
 
 def test_a_file_that_could_not_be_written_is_refused_before_any_work(tmp_path):

@@ -20,7 +20,7 @@ from peft import PeftModel
 from safetensors.torch import load_file
 
 from cllm_core import hf, models
-from cllm_core.errors import ConfigError, TrainingError
+from cllm_core.errors import CllmError, ConfigError, TrainingError
 from cllm_core.train import adapter, loop, run
 from cllm_core.train.config import TrainConfig
 from cllm_core.train.cost import estimate
@@ -128,6 +128,20 @@ def test_three_steps_and_three_more_are_six(tmp_path, where, method):
     assert_same_weights(final_weights(straight), final_weights(broken), atol=1e-6)
     steps = [json.loads(line)["step"] for line in (tmp_path / "broken/metrics.jsonl").read_text().splitlines()]
     assert steps == [1, 2, 3, 4, 5, 6]
+
+
+def test_settings_survive_a_write_that_fails(tmp_path, where, monkeypatch):
+    """A full disk left an empty config.json, and whole checkpoints that could not be resumed."""
+    config = training_rows.train_config(tmp_path / "run", where)
+    train(config, stop=stop_in(3, config))
+    before = (tmp_path / "run/config.json").read_bytes()
+    changed = dataclasses.replace(config, log_every=7)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "write_bytes", lambda *arguments: (_ for _ in ()).throw(OSError(28, "No space left")))
+        with pytest.raises(CllmError, match=r"config\.json"):
+            train(changed)
+    assert (tmp_path / "run/config.json").read_bytes() == before
+    assert train(config)[0].finished
 
 
 @pytest.mark.parametrize("damage", ["cut", "no_state", "garbled"])

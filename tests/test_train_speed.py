@@ -1,3 +1,5 @@
+import random
+
 import tiny
 import torch
 import training_rows
@@ -25,6 +27,12 @@ def test_a_packed_step_supervises_many_block_states_and_the_usual_step_one():
     for name, parameter in model.named_parameters():
         assert parameter.grad is None
         assert torch.equal(parameter, before[name])
+
+
+def test_a_packed_step_is_fed_to_the_device_of_the_model():
+    """Where there is a GPU, `bench` ended in a traceback."""
+    student = speed.Student(tiny.make_model().to("meta"))
+    assert speed.packed_step(student, training_rows.random_row(0, answer=17), random.Random(0), 2) > 0
 
 
 def test_a_model_stays_as_it_is_when_it_is_measured():

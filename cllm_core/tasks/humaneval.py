@@ -1,5 +1,6 @@
 """HumanEval (Chen et al. 2021): the head of a Python function in, its body out; checked by running its tests."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -48,13 +49,15 @@ class HumanEval:
     def program(self, example: Example, text: str) -> str:
         """Return the program that checks an answer: the function, its tests, and the call of the tests.
 
-        An answer that gives the whole function again (in a code block, or by itself) is taken as it is.
+        An answer that gives the whole function again (in a code block, or by itself) is taken up to its end.
         """
         entry = example.meta["entry_point"]
-        block = re.search(r"```(?:python)?\n(.*?)(?:```|\Z)", text, re.DOTALL)
-        code = block[1] if block else text
-        whole = re.search(rf"^def {re.escape(entry)}\b", code, re.MULTILINE)
-        body = f"    pass\n\n{code}" if whole else cut_at(code, self.stop_strings)
+        head = re.compile(rf"^(?:async )?def {re.escape(entry)}\b", re.MULTILINE)
+        blocks = [found[1] for found in _BLOCK.finditer(text)]
+        code = next((block for block in blocks if head.search(block)), None)
+        if code is None:  # a body; where it opens the answer, a fence behind it only closes a block
+            code = text if not blocks or text.lstrip("\n").startswith((" ", "\t")) else blocks[0]
+        body = f"    pass\n\n{_program(code)}" if head.search(code) else cut_at(code, self.stop_strings)
         return f"{example.prompt}{body}\n{example.meta['test']}\ncheck({entry})\n"
 
     def check(self, example: Example, text: str) -> dict[str, float]:
@@ -62,3 +65,18 @@ class HumanEval:
         if not self.allow_execution:
             return {}
         return {"pass_at_1": float(run_program(self.program(example, text)).passed)}
+
+
+_BLOCK = re.compile(r"^ *```\w*\n(.*?)(?:^ *```|\Z)", re.DOTALL | re.MULTILINE)
+
+
+def _program(code: str) -> str:
+    """Return as many first lines as are a program: a model that is done goes on in prose."""
+    lines = code.split("\n")
+    for end in range(len(lines), 0, -1):
+        try:
+            ast.parse("\n".join(lines[:end]))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        return "\n".join(lines[:end])
+    return code

@@ -27,8 +27,9 @@ FILE_BYTES = 2**20
 # installed, so what programs often need is imported first. What the program prints goes nowhere; only when it has come
 # to its end is the token written, so that a program that exits early cannot pass.
 BOOTSTRAP = """
-import bisect, collections, copy, datetime, decimal, fractions, functools, hashlib, heapq, itertools, json, math
-import operator, os, random, re, resource, statistics, string, sys, typing
+import abc, array, ast, bisect, cmath, collections, collections.abc, contextlib, copy, dataclasses, datetime, decimal
+import enum, fractions, functools, hashlib, heapq, inspect, io, itertools, json, math, numbers, operator, os, queue
+import random, re, resource, statistics, string, struct, sys, textwrap, time, traceback, types, typing, unicodedata
 token, cpu, memory, size = sys.argv[1], *map(int, sys.argv[2:5])
 report, nowhere = os.dup(1), os.open(os.devnull, os.O_RDWR)
 for stream in (0, 1, 2):

@@ -26,7 +26,7 @@ from cllm_core.train.clean import why_dropped
 from cllm_core.train.config import CollectConfig
 from cllm_core.train.cost import estimate
 from cllm_core.train.data import end_token
-from cllm_core.train.folder import Say, check_same
+from cllm_core.train.folder import Say, check_same, write_settings
 from cllm_core.train.memory import memory_advice
 from cllm_core.train.rows import Row, State
 from cllm_core.train.signals import Stop, stop_on_signals
@@ -174,10 +174,10 @@ def _open(folder: Path, config: CollectConfig, writes: bool) -> None:
         check_same(written, asdict(config), FREE)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if writes:
-            written.write_text(json.dumps(asdict(config), indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"Cannot write the folder {folder}: {error.strerror}.") from error
+    if writes:
+        write_settings(written, config)
 
 
 def _finish(folder: Path, config: CollectConfig, shards: int, main: bool, say: Say) -> CollectResult:

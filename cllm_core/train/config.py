@@ -159,6 +159,7 @@ class EvaluateConfig:
         "only, in a third of the time, without comparing the CLLM's ids with its own.",
         choices=("all", "race"),
     )
+    allow_execution: bool = option(False, "Task humaneval: check answers by running them, in a guarded process.")
     json: str = option("", "File to write the measures to.")
     block_size: int = option(0, "Positions decoded together (0: what suits the pair).", minimum=0, maximum=256)
     window: str = option("auto", "auto: what suits the pair.", choices=("auto", *WINDOWS))
@@ -172,6 +173,8 @@ class EvaluateConfig:
         validate(self)
         if (self.adapter or self.cllm_adapter) and not self.model:
             raise ConfigError("adapter and cllm_adapter need model, the model that they belong to.")
+        if self.allow_execution and self.task != "humaneval":
+            raise ConfigError(f"allow_execution belongs to task humaneval: task {self.task} runs no programs.")
 
 
 def _need(value: str, name: str, what: str) -> None:

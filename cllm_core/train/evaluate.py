@@ -42,7 +42,7 @@ def evaluate_command(config: EvaluateConfig, report: Report = print) -> dict[str
     """Load the pair, measure it, print the table, write the JSON file if one is named, and return what it holds."""
     check_writable(Path(config.json) if config.json else None)
     pair = chosen_pair(config)
-    task = get_task(config.task)
+    task = get_task(config.task, **({"allow_execution": True} if config.allow_execution else {}))
     examples = held_out(task, config)
     sides = {"base": pair.base, **({"cllm": pair.cllm} if pair.cllm else {})}
     loaded = {
@@ -52,11 +52,14 @@ def evaluate_command(config: EvaluateConfig, report: Report = print) -> dict[str
     decode = decode_config(config, pair, task)
     race = config.lanes == "race"
     measures = evaluate(loaded, task, examples, decode, chat=pair.chat, wrap=pair.wrap, race=race, report=report)
-    result = {"pair": pair.name, "task": task.name, "split": config.split or first_held_out(task), **measures}
+    split = config.split or first_held_out(task)
+    result = {"pair": pair.name, "task": task.name, "split": split, "notes": list(task.notes), **measures}
     if config.json:
         text = json.dumps(result, ensure_ascii=False, allow_nan=False, indent=1)
         write_text(Path(config.json), text + "\n")
     report(as_table(result["lanes"]))
+    for note in task.notes:
+        report(note)
     return result
 
 
@@ -84,8 +87,8 @@ def decode_config(config: EvaluateConfig, pair: ModelPair, task: Task) -> Decode
 def held_out(task: Task, config: EvaluateConfig) -> list[Example]:
     """Return the prompts to measure on; TaskError for a task's training split."""
     split = config.split or first_held_out(task)
-    if split == "train":
-        raise TaskError("Measure on prompts that training does not see: use a split other than train.")
+    if split not in HELD_OUT:
+        raise TaskError(f"Measure on prompts that training does not see: {split} is none of {', '.join(HELD_OUT)}.")
     data = Path(config.data) if config.data else None
     return task.load(split, data=data, limit=config.limit or None, seed=config.seed)
 

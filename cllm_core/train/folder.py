@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cllm_core.errors import ConfigError, TrainingError
+from cllm_core.files import write_text
 from cllm_core.train.config import TrainConfig
 
 KEPT = "kept"  # an empty file: a checkpoint that has it is not pruned
@@ -36,9 +37,9 @@ class RunFolder:
         if self.writes:
             try:
                 self.checkpoints.mkdir(parents=True, exist_ok=True)
-                written.write_text(json.dumps(asdict(config), indent=1) + "\n", encoding="utf-8")
             except OSError as error:
                 raise TrainingError(f"Cannot write the run folder {self.path}: {error.strerror}.") from error
+            write_settings(written, config)
 
     def say(self, line: str) -> None:
         """Show a line and add it to log.txt."""
@@ -58,7 +59,14 @@ class RunFolder:
         path = self.path / "metrics.jsonl"
         if self.writes and path.exists():
             kept = [line for line in path.read_text(encoding="utf-8").splitlines() if _step_of(line) <= step]
-            path.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
+            write_text(path, "".join(line + "\n" for line in kept))
+
+
+def write_settings(path: Path, config: Any) -> None:
+    """Write a settings file, whole or not at all, where it is not what it should be; ExportError if that fails."""
+    text = json.dumps(asdict(config), indent=1) + "\n"
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        write_text(path, text)
 
 
 def _step_of(line: str) -> float:

@@ -135,7 +135,7 @@ def packed_step(student: Student, row: Row, rng: random.Random, copies: int) -> 
     """Do the forward and backward pass of one packed step; return how many block states it supervised."""
     settings = NoiseSettings(window=1, copies=copies, cycle=1, augment=False, local=False)
     item = make_item(choose_stretch(row, 0, rng), "random", rng, settings)
-    sums = student(pack([item]))
+    sums = student(pack([item]).to(student.lm.device))
     torch.autograd.backward(sums.ar + sums.consistency)
     return len(item.segments)
 

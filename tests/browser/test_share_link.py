@@ -56,7 +56,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         port = probe.getsockname()[1]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compare, "bundled_runs", lambda: {"names": Path(trace)})
-        patch.setattr(AppSettings, "pairs", lambda self: {"mine": mine()})
+        patch.setattr(AppSettings, "pairs", lambda self, owner=None: {"mine": mine()})
         settings = AppSettings(host="127.0.0.1", port=port, max_new_tokens=256)
         blocks = build_ui(settings)
         _, url = launch(blocks, settings)

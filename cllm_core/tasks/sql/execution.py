@@ -20,6 +20,8 @@ MAX_ROWS = 5_000
 INSTRUCTIONS = 20_000_000  # of SQLite's machine, per query: about a second
 CHUNK = 20_000
 Rows = list[tuple[Any, ...]]
+MAX_BYTES = 10_000  # of one value
+GROWING = frozenset({"zeroblob", "randomblob", "printf", "format", "hex"})  # one instruction of these can be much work
 ALLOWED = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
 
 
@@ -100,7 +102,7 @@ def run_query(database: sqlite3.Connection, sql: str) -> Rows:
         try:
             with closing(database.execute(sql)) as cursor:
                 rows = cursor.fetchmany(MAX_ROWS + 1)
-        except (sqlite3.Error, sqlite3.Warning, UnicodeEncodeError, ValueError) as error:
+        except (sqlite3.Error, sqlite3.Warning, UnicodeEncodeError, ValueError, MemoryError) as error:
             raise QueryError(str(error)) from error
     if len(rows) > MAX_ROWS:
         raise QueryError(f"it returns more than {MAX_ROWS} rows")
@@ -116,9 +118,13 @@ def _guarded(database: sqlite3.Connection) -> Iterator[None]:
         left -= 1
         return left < 0
 
-    database.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in ALLOWED else sqlite3.SQLITE_DENY)
+    def allow(action: int, _first: str | None, second: str | None, *_: object) -> int:
+        grows = action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in GROWING
+        return sqlite3.SQLITE_OK if action in ALLOWED and not grows else sqlite3.SQLITE_DENY
+
+    database.set_authorizer(allow)
     database.set_progress_handler(tick, CHUNK)
-    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1_000_000)  # bytes of one value: zeroblob(1e9) would fill memory
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_BYTES)
     try:
         yield
     finally:
