@@ -4,7 +4,7 @@ import tiny
 import torch
 import training_rows
 
-from cllm_core.train import speed
+from cllm_core.train import pack, speed
 from cllm_core.train.adapter import causal_lm, make_trainable
 from cllm_core.train.config import LOSS_NAMES, NOISE_NAMES
 from cllm_core.train.losses import LOSSES
@@ -29,10 +29,13 @@ def test_a_packed_step_supervises_many_block_states_and_the_usual_step_one():
         assert torch.equal(parameter, before[name])
 
 
-def test_a_packed_step_is_fed_to_the_device_of_the_model():
+def test_a_packed_step_is_fed_to_the_device_of_the_model(monkeypatch):
     """Where there is a GPU, `bench` ended in a traceback."""
-    student = speed.Student(tiny.make_model().to("meta"))
+    moved, to = [], pack.PackedBatch.to
+    monkeypatch.setattr(pack.PackedBatch, "to", lambda batch, device: moved.append(device) or to(batch, device))
+    student = speed.Student(tiny.make_model())
     assert speed.packed_step(student, training_rows.random_row(0, answer=17), random.Random(0), 2) > 0
+    assert moved == [student.lm.device]
 
 
 def test_a_model_stays_as_it_is_when_it_is_measured():
