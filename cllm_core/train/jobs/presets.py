@@ -26,7 +26,7 @@ PRESETS = {
             "task": "json", "limit": 400, "chat": False, "steps": 60, "save_every": 20, "lr": 1e-3,
             "precision": "bf16",
         },
-        {"answer_tokens": 64, "probe_prompts": 2, "probe_tokens": 40, "test_prompts": 5},
+        {"answer_tokens": 64, "probe_prompts": 2, "probe_tokens": 40, "test_prompts": 4},
     ),
     "small": Preset(
         "Small",
