@@ -164,6 +164,12 @@ class HFCausalLM:
             del self._ids[length:]
 
 
+def empty_cache() -> None:
+    """Give the GPU memory that nothing holds any more back to the machine."""
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
 def load_model(
     path_or_id: str | Path,
     *,

@@ -175,11 +175,10 @@ def make_room() -> None:
 
 
 def _give_back() -> None:
-    import torch
+    from cllm_core.hf import empty_cache
 
     gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
+    empty_cache()
 
 
 class _NoRoom(ModelError):

@@ -120,7 +120,7 @@ def place_from_player(text: Any, key: str) -> OpenProps:
         state = parse_json(text) if isinstance(text, str) else None
     except FormatError:
         state = None
-    if not isinstance(state, Mapping) or state.get("asked") != key:
+    if not key or not isinstance(state, Mapping) or state.get("asked") != key:
         return {}
     kept: OpenProps = {}
     for name in ("lane", "pass", "view", "clock"):

@@ -31,6 +31,7 @@ function readChecked(props) {
     pieces: props.pieces,
     notes: texts(props.notes),
     corpus: textOr(props.corpus, ""),
+    asked: textOr(props.asked, ""),
     open: readPlace(props.open),
     lanes: props.lanes.map((lane, index) => readLane(lane, index, props.pieces)),
   };

@@ -15,6 +15,7 @@ from playwright.sync_api import Page, expect
 from cllm_core import io
 from cllm_core.pairs import ModelPair, ModelSource
 from cllm_core.types import DecodeConfig
+from visualize import settings as app_settings
 from visualize import share
 from visualize.settings import AppSettings
 from visualize.tabs import compare
@@ -56,7 +57,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         port = probe.getsockname()[1]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compare, "bundled_runs", lambda: {"names": Path(trace)})
-        patch.setattr(AppSettings, "pairs", lambda self, owner=None: {"mine": mine()})
+        patch.setattr(app_settings, "all_pairs", lambda: {"mine": mine()})
         settings = AppSettings(host="127.0.0.1", port=port, max_new_tokens=256)
         blocks = build_ui(settings)
         _, url = launch(blocks, settings)
