@@ -69,25 +69,26 @@ class AppSettings:
 
         On a public app nobody sees the pairs that another visitor trained: `owner` is who looks.
         """
-        return {name: pair for name, pair in all_pairs().items() if self._offers(pair) and self._lists(name, owner)}
+        found = all_pairs()
+        return {name: pair for name, pair in found.items() if self._offers(pair, found) and self._lists(name, owner)}
 
-    def _offers(self, pair: ModelPair) -> bool:
+    def _offers(self, pair: ModelPair, found: Mapping[str, ModelPair]) -> bool:
+        """Return whether one of the pairs found may be used: with a list of models, a trained one by its base."""
         if self.models is None:
             return not (self.public and pair.needs_gpu)
-        return pair.name in self.models or (made_by(pair.name) is not None and str(pair.base) in self._allowed())
+        if pair.name in self.models or made_by(pair.name) is None:
+            return pair.name in self.models
+        bases = {str(other.base) for name, other in found.items() if name in self.models}
+        return str(pair.base) in self.models | bases
 
     def _lists(self, name: str, owner: str | None) -> bool:
         return not self.public or made_by(name) in (None, "", owner)
 
-    def _allowed(self) -> set[str]:
-        """Return the base models that the list of models allows, as `ModelSource.parse` reads them."""
-        assert self.models is not None
-        return {*self.models, *(str(pair.base) for name, pair in all_pairs().items() if name in self.models)}
-
     def pair(self, name: str) -> ModelPair:
         """Return a pair on offer; ModelNotFound for any other. Who trained a pair, and only they, know its name."""
-        pair = all_pairs().get(name)
-        if pair is None or not self._offers(pair):
+        found = all_pairs()
+        pair = found.get(name)
+        if pair is None or not self._offers(pair, found):
             raise ModelNotFound("This pair is not on offer here: choose one from the list.")
         return pair
 

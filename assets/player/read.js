@@ -98,7 +98,6 @@ function readLane(lane, index, pieces) {
     facts: facts.filter((fact) => fact !== "").join(" · "),
     blocks: lane.window === "block" && lane.n > 1,
     n: lane.n,
-    window: text("window"),
     partial: lane.partial === true,
     finish: text("finish"),
     notes: texts(lane.notes),
