@@ -506,6 +506,19 @@ def test_a_look_changes_the_player_only_when_there_is_something_new(job: Job):
     assert [button.interactive for button in buttons[:4]] == [False, True, True, True]
 
 
+@pytest.mark.parametrize("sent", [[], {}, 3, 1.5, True, "Prompt 1", "../x", [["a"]]])
+def test_what_a_browser_sends_may_be_anything(job: Job, sent: object):
+    seen, _, panel, *_ = look(HOME, sent, sent, sent, None)
+    assert seen is None
+    assert ("no such job" if sent else "No job yet") in panel
+    assert look(HOME, "", job.name, sent, (job.name, (), "stopped"))[0] is not None
+    assert replay(HOME, sent, sent, sent) == gr.skip()
+    assert replay(HOME, "", job.name, sent)["prompt"]
+    assert "no such job" in act(HOME, lambda found: None, sent, sent)[0]
+    assert "no such job" in remove(SPACE, "alpha", sent)[0]
+    assert isinstance(open_page(HOME, sent, sent)[0], str)
+
+
 def test_a_job_can_be_deleted_once_it_has_ended(job: Job):
     alive(job)
     assert "stop it before" in remove(HOME, "", job.name)[0]

@@ -65,8 +65,10 @@ def launch(function: str, config: Any, folder: Path, *, processes: int) -> str:
     module, name = function.rsplit(".", 1)
     kind, settings = type(config).__name__, json.dumps(asdict(config))
     script.write_text(
-        f"import json\nfrom {module} import {name}\nfrom cllm_core.train.config import {kind}\n"
+        f"import json\nfrom torch import distributed\nfrom {module} import {name}\n"
+        f"from cllm_core.train.config import {kind}\n"
         f"if __name__ == '__main__':\n    {name}({kind}(**json.loads({settings!r})))\n"
+        "    assert not distributed.is_initialized(), 'a process that ends with its group open can abort'\n"
     )
     command = [sys.executable, "-m", "accelerate.commands.launch", "--num_processes", str(processes)]
     command += ["--multi_gpu"]  # the launcher's name for several processes; without a GPU they are CPU processes

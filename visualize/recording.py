@@ -97,9 +97,9 @@ def read_recording(path: Path) -> Shown:
         raise FormatError(f"The recording {path.name} is damaged: {error!r}.") from error
 
 
-def find_shown(name: str | None, owner: str | None, known: object = None) -> Shown:
-    """Return what is shown of the named job, if it is the owner's, or recording; a CllmError for any other name."""
-    path = recordings().get(name or "")
+def find_shown(name: object, owner: str | None, known: object = None) -> Shown:
+    """Return what is shown of the named job, if it is the owner's, or recording; a CllmError for anything else."""
+    path = recordings().get(name) if isinstance(name, str) else None
     return read_recording(path) if path else show_job(find_job(name, owner), known)
 
 

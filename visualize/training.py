@@ -197,11 +197,11 @@ def _evaluate_flags(plan: JobPlan, folder: Path) -> list[str]:
     return flags(config)
 
 
-def owner_of(settings: AppSettings, token: str | None) -> str | None:
+def owner_of(settings: AppSettings, token: object) -> str | None:
     """Return whose jobs a browser may see: None for all of them, which is so only on one's own machine."""
     if not settings.public:
         return None
-    if not token:
+    if not token or not isinstance(token, str):
         raise TrainingError("Your browser has no name here yet: reload the page.")
     return hashlib.sha256(token.encode()).hexdigest()[:32]
 

@@ -28,6 +28,7 @@ from cllm_core.train.cost import estimate
 from cllm_core.train.data import end_token
 from cllm_core.train.folder import Say, check_same, write_settings
 from cllm_core.train.memory import memory_advice
+from cllm_core.train.processes import leaving_together
 from cllm_core.train.rows import Row, State
 from cllm_core.train.signals import Stop, stop_on_signals
 from cllm_core.train.store import Dropped, read_shards, shard_path, write_arrow, write_shard, write_source
@@ -53,7 +54,7 @@ class CollectResult:
 
 def collect_command(config: CollectConfig) -> CollectResult:
     """Collect as the settings say; SIGTERM or SIGINT ends the run after the shard at hand."""
-    with stop_on_signals() as stop:
+    with stop_on_signals() as stop, leaving_together():
         return collect(config, stop=stop)
 
 

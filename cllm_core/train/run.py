@@ -20,6 +20,7 @@ from cllm_core.train.data import fit_rows, gold_rows
 from cllm_core.train.folder import RunFolder, Say
 from cllm_core.train.loop import Loop
 from cllm_core.train.memory import memory_advice
+from cllm_core.train.processes import leaving_together
 from cllm_core.train.rows import Row
 from cllm_core.train.signals import Stop, stop_on_signals
 from cllm_core.train.store import check_source, largest_id, read_rows
@@ -43,7 +44,7 @@ class RunResult:
 
 def train_command(config: TrainConfig) -> RunResult:
     """Train as the settings say; on SIGTERM or SIGINT, save a checkpoint and return."""
-    with stop_on_signals() as stop:
+    with stop_on_signals() as stop, leaving_together():
         return train(config, stop=stop)
 
 
@@ -133,8 +134,8 @@ def _drive(loop: Loop, model: Any, loaded: "LoadedModel", stop: Stop, watch: Wat
             tokens=loop.tokens,
             seconds=loop.seconds,
         )
-    if config.tracker != "none":
-        accelerator.end_training()
+    for tracker in accelerator.trackers:
+        tracker.finish()
     return RunResult(folder.path, loop.step, finished)
 
 

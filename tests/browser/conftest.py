@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, sync_playwright
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
@@ -76,9 +76,14 @@ def page(new_page: NewPage) -> Page:
 
 def _watch(page: Page, problems: list[str]) -> None:
     page.on("pageerror", lambda error: problems.append(f"page error: {error}"))
-    page.on("console", lambda message: message.type == "error" and problems.append(f"console: {message.text}"))
+    page.on("console", lambda message: message.type == "error" and problems.append(_said(message)))
     page.on("request", lambda request: is_local(request.url) or problems.append(f"outside request: {request.url}"))
     page.on("dialog", lambda dialog: (problems.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+
+
+def _said(message: ConsoleMessage) -> str:
+    """What the console said, and of which address: a failed request is not named in the text."""
+    return f"console: {message.text} ({message.location.get('url', '')})"
 
 
 def is_local(url: str) -> bool:

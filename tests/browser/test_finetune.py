@@ -10,12 +10,13 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import job_files
 import model_folders
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from cllm_core.train.jobs import runner
 from cllm_core.train.jobs.folder import list_jobs
@@ -201,6 +202,25 @@ def start_job(page: Page, folder: Path, title: str, steps: int) -> None:
     page.locator("#ft-steps input").fill(str(steps))
     page.locator("#ft-start").click()
     expect(page.locator("#ft-form-panel .ft-text")).to_contain_text("Started", timeout=LONG)
+
+
+def test_a_job_that_the_server_has_not_listed_for_this_page_is_shown(page: Page, app: tuple[App, str], jobs: None):
+    """As when answers overtake each other, or when the app starts anew under an open page."""
+    open_tab(page, app[1])
+    choose(page, "#ft-jobs", re.compile("Older"))
+    expect(page.locator("#ft-player .cp-lane")).to_have_count(3)
+    page.route("**/run/predict*", _from_another_session)
+    page.get_by_label("Prompt 2", exact=True).check()
+    expect(page.locator("#ft-player")).to_contain_text("seven")
+    expect(page.locator("#ft-panel .ft-text")).to_contain_text("Finished after 3 minutes")
+    page.wait_for_timeout(2_500)  # a look or two of the timer
+    expect(page.locator(".toast-body")).to_have_count(0)
+
+
+def _from_another_session(route: Route) -> None:
+    """Send the request on as a page would of which the server knows nothing yet."""
+    sent = json.loads(route.request.post_data or "{}")
+    route.continue_(post_data=json.dumps({**sent, "session_hash": uuid4().hex[:10]}))
 
 
 @pytest.mark.slow

@@ -42,6 +42,9 @@ from visualize.training import (
 _starting = threading.Lock()
 TICK = 2.0  # seconds between two looks at a job
 _QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+# A list changes while answers are on their way, or the app starts anew under an open page: gradio would then refuse
+# what is chosen there. The handlers judge it themselves.
+_AS_SENT: dict[str, Any] = {**_QUIET, "preprocess": False}
 _OFF = (
     "**Training is off on this Space.** To train, run the app at home: `pip install -r requirements.txt`, then "
     "`python app.py`, and press *Start* in this tab."
@@ -87,21 +90,18 @@ def _wire_watch(
     pairs: Sequence[gr.components.Component],
 ) -> None:
     token, chosen, seen = states
-    current = gr.State("")  # the pair that was chosen; the list itself would refuse to send one that is gone
-    for pair in pairs:
-        pair.change(lambda name: name, pair, current, **_QUIET)
-    inputs = [token, watch.jobs, watch.probe_prompt, seen, current]
+    inputs = [token, watch.jobs, watch.probe_prompt, seen, *pairs]
 
-    def refresh(token: str, name: str | None, prompt: int | None, seen: Seen, current: str) -> tuple[Any, ...]:
+    def refresh(token: str, name: Any, prompt: Any, seen: Seen, *current: Any) -> tuple[Any, ...]:
         found = look(settings, token, name, prompt, seen)
         news = found[0] != gr.skip()  # such as a pair that a job has just made, or that went with its job
         owner = owner_of(settings, token) if token else None
-        return *found, *[pair_list(settings, current, owner) if news else gr.skip() for _ in pairs]
+        return *found, *[pair_list(settings, pair, owner) if news else gr.skip() for pair in current]
 
     for happens in (gr.Timer(TICK).tick, watch.jobs.change):
-        happens(refresh, inputs, [seen, *watch.outputs, *pairs], **_QUIET)
-    watch.jobs.change(lambda name: name or gr.skip(), watch.jobs, chosen, **_QUIET)
-    watch.probe_prompt.input(partial(replay, settings), inputs[:3], watch.player, **_QUIET)
+        happens(refresh, inputs, [seen, *watch.outputs, *pairs], **_AS_SENT)
+    watch.jobs.change(lambda name: name or gr.skip(), watch.jobs, chosen, **_AS_SENT)
+    watch.probe_prompt.input(partial(replay, settings), inputs[:3], watch.player, **_AS_SENT)
 
 
 # --- the form
@@ -180,11 +180,11 @@ def _wire_jobs(form: TrainForm, watch: Watch, settings: AppSettings, token: gr.B
         partial(begin, settings, form), [token, *form.inputs], [form.panel, form.command, watch.jobs], **_QUIET
     )
     inputs, changed = [token, watch.jobs], [watch.panel, watch.jobs]
-    watch.stop.click(partial(act, settings, runner.stop), inputs, changed, **_QUIET)
-    watch.resume.click(partial(act, settings, runner.start, starts=True), inputs, changed, **_QUIET)
-    watch.best.click(partial(act, settings, runner.use_best, starts=True), inputs, changed, **_QUIET)
+    watch.stop.click(partial(act, settings, runner.stop), inputs, changed, **_AS_SENT)
+    watch.resume.click(partial(act, settings, runner.start, starts=True), inputs, changed, **_AS_SENT)
+    watch.best.click(partial(act, settings, runner.use_best, starts=True), inputs, changed, **_AS_SENT)
     watch.delete.click(lambda: gr.Row(visible=True), None, watch.sure, **_QUIET)
-    watch.sure_yes.click(partial(remove, settings), inputs, [*changed, watch.sure], **_QUIET)
+    watch.sure_yes.click(partial(remove, settings), inputs, [*changed, watch.sure], **_AS_SENT)
     watch.jobs.change(lambda: gr.Row(visible=False), None, watch.sure, **_QUIET)  # the question was about another job
     watch.sure_no.click(lambda: gr.Row(visible=False), None, watch.sure, **_QUIET)
 
@@ -204,7 +204,7 @@ def begin(settings: AppSettings, form: TrainForm, token: str, *values: Any) -> t
 
 
 def act(
-    settings: AppSettings, action: Callable[[Job], None], token: str, name: str | None, *, starts: bool = False
+    settings: AppSettings, action: Callable[[Job], None], token: object, name: object, *, starts: bool = False
 ) -> tuple[Any, Any]:
     """Stop the visitor's job, or have it go on, which it does only if no other of theirs is under way."""
     try:
@@ -219,7 +219,7 @@ def act(
     return job_json(job_view(job)), choices(owner, job.name)
 
 
-def remove(settings: AppSettings, token: str, name: str | None) -> tuple[Any, Any, Any]:
+def remove(settings: AppSettings, token: object, name: object) -> tuple[Any, Any, Any]:
     """Delete the visitor's job, once that was confirmed."""
     try:
         owner = owner_of(settings, token)
@@ -229,7 +229,7 @@ def remove(settings: AppSettings, token: str, name: str | None) -> tuple[Any, An
     return job_json(message("idle", "The job is deleted.")), choices(owner, None), gr.Row(visible=False)
 
 
-def open_page(settings: AppSettings, token: str, chosen: str) -> tuple[Any, Any]:
+def open_page(settings: AppSettings, token: object, chosen: object) -> tuple[Any, Any]:
     """Name the browser if it has no name, and show the job that it watched last, else the newest."""
-    token = token or uuid4().hex
+    token = token if token and isinstance(token, str) else uuid4().hex
     return token, choices(owner_of(settings, token), chosen)

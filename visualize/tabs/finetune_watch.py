@@ -82,7 +82,7 @@ def build_watch(*, training: bool) -> Watch:
     panel = job_panel(message("idle", NO_JOB), "ft-panel")
     with gr.Column(visible=False, elem_id="ft-probe") as probe_box:
         gr.Markdown("## The probe, checkpoint by checkpoint", elem_classes="heading")
-        prompt = gr.Radio([], type="index", label="Prompt", container=False, elem_id="ft-probe-prompt")
+        prompt = gr.Radio([], label="Prompt", container=False, elem_id="ft-probe-prompt")
         player = TrajectoryPlayer(elem_id="ft-player")
     with gr.Column(visible=False, elem_id="ft-report") as report_box:
         gr.Markdown("## Before and after, measured", elem_classes="heading")
@@ -113,7 +113,7 @@ def build_watch(*, training: bool) -> Watch:
     )
 
 
-def choices(owner: str | None, name: str | None) -> gr.Dropdown:
+def choices(owner: str | None, name: object) -> gr.Dropdown:
     """Return the list of an owner's jobs and of the recordings, with one chosen: the named one, else the newest."""
     found = [(job_title(job), job.name) for job in visible_jobs(owner)]
     found += [(f"Recorded: {key.removeprefix(PREFIX).replace('-', ' ')}", key) for key in recordings()]
@@ -121,8 +121,11 @@ def choices(owner: str | None, name: str | None) -> gr.Dropdown:
     return gr.Dropdown(found, value=name if name in names else next(iter(names), None))
 
 
-def look(settings: AppSettings, token: str, name: str | None, prompt: int | None, seen: Seen) -> tuple[Any, ...]:
-    """Show how the chosen job stands; what is played and tabled changes only when there is something new."""
+def look(settings: AppSettings, token: object, name: object, prompt: object, seen: Seen) -> tuple[Any, ...]:
+    """Show how the chosen job stands; what is played and tabled changes only when there is something new.
+
+    Token, name and prompt are as the browser sent them: anything.
+    """
     unchanged = [gr.skip()] * 7
     gone = _nothing() if seen else unchanged  # what was shown of a job goes with it
     if not name:
@@ -139,7 +142,7 @@ def look(settings: AppSettings, token: str, name: str | None, prompt: int | None
     same_job = known is not None and known[0] == name
     told = known[2] if known is not None and same_job else shown.status
     titles = gr.skip() if told == shown.status else choices(owner, name)  # the list tells the status
-    return shown.key, titles, panel, *buttons, *_results(shown, (prompt or 0) if same_job else 0)
+    return shown.key, titles, panel, *buttons, *_results(shown, prompt if same_job else 0)
 
 
 def _buttons(shown: Shown | None) -> list[gr.Button]:
@@ -153,12 +156,14 @@ def _buttons(shown: Shown | None) -> list[gr.Button]:
     return [gr.Button(interactive=yes) for yes in (live and shown.status != "stopping", ended, best, not live)]
 
 
-def _results(shown: Shown, prompt: int) -> list[Any]:
-    props, report, count = probe_props(shown.prompts, prompt), shown.report, len(shown.prompts)
-    names = [f"Prompt {number + 1}" for number in range(count)]
+def _results(shown: Shown, prompt: object) -> list[Any]:
+    report, count = shown.report, len(shown.prompts)
+    number = _number(prompt, count)
+    props = probe_props(shown.prompts, number)
+    numbers = [(f"Prompt {number + 1}", number) for number in range(count)]
     return [
         gr.Column(visible=props is not None),
-        gr.Radio(names, value=names[prompt] if prompt < count else None, visible=count > 1),
+        gr.Radio(numbers, value=number if count else None, visible=count > 1),
         props,
         gr.Column(visible=report is not None),
         report_sentence(report) if report else "",
@@ -167,11 +172,13 @@ def _results(shown: Shown, prompt: int) -> list[Any]:
     ]
 
 
-def _nothing() -> list[Any]:
-    """Return the updates of `_results` where there is no job.
+def _number(prompt: object, count: int) -> int:
+    """Return the number of a probe prompt as the browser sent it; the first if there is none of that number."""
+    return prompt if isinstance(prompt, int) and 0 <= prompt < count else 0
 
-    The hidden prompts stay in their list: a look that is on its way still sends the one that was chosen.
-    """
+
+def _nothing() -> list[Any]:
+    """Return the updates of `_results` where there is no job."""
     hidden = gr.Column(visible=False)
     return [hidden, gr.Radio(visible=False), None, hidden, "", None, gr.DownloadButton(visible=False)]
 
@@ -191,9 +198,10 @@ def _zip(job: Job) -> gr.DownloadButton:
     )
 
 
-def replay(settings: AppSettings, token: str, name: str | None, prompt: int | None) -> Any:
+def replay(settings: AppSettings, token: object, name: object, prompt: object) -> Any:
     """Play another prompt of the probe."""
     try:
-        return probe_props(find_shown(name, owner_of(settings, token)).prompts, prompt or 0)
+        prompts = find_shown(name, owner_of(settings, token)).prompts
     except CllmError:
         return gr.skip()
+    return probe_props(prompts, _number(prompt, len(prompts)))

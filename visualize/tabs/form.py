@@ -53,8 +53,8 @@ def pair_choices(settings: AppSettings, owner: str | None = None) -> list[tuple[
     return [*choices, ("Your own models …", OWN_MODELS)] if settings.own_models else choices
 
 
-def pair_list(settings: AppSettings, current: str | None, owner: str | None = None) -> gr.Dropdown:
-    """Return the list as it is now; a chosen pair (empty: never changed) that is gone gives way to the first."""
+def pair_list(settings: AppSettings, current: object, owner: str | None = None) -> gr.Dropdown:
+    """Return the list as it is now; a chosen pair that is gone gives way to the first."""
     choices = pair_choices(settings, owner)
     names = [name for _, name in choices]
     if not current or current in names:

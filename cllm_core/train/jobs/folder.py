@@ -124,10 +124,10 @@ def list_jobs(runs: Path | None = None) -> list[Job]:
     return [Job(path.parent) for path in sorted(found, reverse=True) if _NAME.fullmatch(path.parent.name)]
 
 
-def find_job(name: str | None, owner: str | None = None, runs: Path | None = None) -> Job:
-    """Return a job by its name, if it is the owner's (None: anybody's); TrainingError for any other text."""
-    folder = (runs or runs_folder()) / (name or "")
-    if name and _NAME.fullmatch(name) and (folder / plans.FILE).is_file():
+def find_job(name: object, owner: str | None = None, runs: Path | None = None) -> Job:
+    """Return a job by its name, if it is the owner's (None: anybody's); TrainingError for anything else."""
+    named = isinstance(name, str) and _NAME.fullmatch(name)
+    if named and (folder := (runs or runs_folder()) / named[0]) and (folder / plans.FILE).is_file():
         job = Job(folder)
         try:
             if owner is None or job.plan().owner == owner:

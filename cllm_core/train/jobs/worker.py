@@ -30,10 +30,11 @@ def collect_stage(job: Job) -> Ending:
 def train_stage(job: Job) -> Ending:
     """Train, with a probe at every checkpoint."""
     from cllm_core.train.jobs.probe import Probe
+    from cllm_core.train.processes import leaving_together
     from cllm_core.train.run import train
     from cllm_core.train.signals import stop_on_signals
 
-    with stop_on_signals() as stop:
+    with stop_on_signals() as stop, leaving_together():
         state = read_state(job.folder)
         probe = Probe(job, stop=stop, guarded=state is None or state.guarded)
         result = train(job.plan().train_config(job.folder), stop=lambda: stop() or bool(probe.reason), watch=probe)
