@@ -5,6 +5,7 @@ Every failure becomes one sentence that names the model and the next step. Loads
 
 import errno
 import json
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,13 +36,9 @@ def fetch_repo(repo: str, revision: str = "", report: Progress = silent) -> Path
     """
     from huggingface_hub import snapshot_download
 
-    wanted: dict[str, Any] = {"repo_id": repo, "revision": revision or None, "ignore_patterns": _LEFT_OUT}
-    try:
-        cached = Path(snapshot_download(**wanted, allow_patterns=_DESCRIPTION + _WEIGHTS, local_files_only=True))
-        check_folder(cached, repo)
+    if cached := cached_repo(repo, revision):
         return cached
-    except (CllmError, OSError, ValueError):
-        pass  # absent or incomplete: the network decides what to say
+    wanted = _wanted(repo, revision)
     with wording(repo, revision):
         report(0, 0, f"Looking {repo} up on the Hub")
         described = Path(snapshot_download(**wanted, allow_patterns=_DESCRIPTION))
@@ -50,6 +47,34 @@ def fetch_repo(repo: str, revision: str = "", report: Progress = silent) -> Path
         folder = Path(snapshot_download(**wanted, allow_patterns=_DESCRIPTION + _WEIGHTS, tqdm_class=bar))
     check_folder(folder, repo)
     return folder
+
+
+def cached_repo(repo: str, revision: str = "") -> Path | None:
+    """Return the snapshot of a hub repo that is in the cache, whole; None where the network has to be asked."""
+    from huggingface_hub import snapshot_download
+
+    every = _DESCRIPTION + _WEIGHTS
+    try:
+        folder = Path(snapshot_download(**_wanted(repo, revision), allow_patterns=every, local_files_only=True))
+        check_folder(folder, repo)
+    except (CllmError, OSError, ValueError):
+        return None
+    return folder
+
+
+def parameter_count(folder: Path) -> int:
+    """Return how many numbers the weights in a folder have, by the heads of its safetensors files."""
+    from safetensors import safe_open
+
+    count = 0
+    for file in folder.glob("*.safetensors"):
+        with safe_open(file, framework="np") as weights:
+            count += sum(math.prod(weights.get_slice(name).get_shape()) for name in weights.keys())  # noqa: SIM118
+    return count
+
+
+def _wanted(repo: str, revision: str) -> dict[str, Any]:
+    return {"repo_id": repo, "revision": revision or None, "ignore_patterns": _LEFT_OUT}
 
 
 def _reporting_bar(report: Progress, stage: str) -> Any:

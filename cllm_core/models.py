@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cllm_core import bundled, hub
-from cllm_core.cache import Progress, fingerprint, silent
+from cllm_core.cache import Progress, cache_folder, fingerprint, silent
 from cllm_core.errors import CllmError, ConfigError, ModelError, UnsupportedModel
 from cllm_core.memory import is_out_of_memory
 from cllm_core.pairs import (
@@ -47,6 +47,7 @@ __all__ = [
     "find_pair",
     "load",
     "locate",
+    "on_disk",
     "pair_from_models",
     "read_pair",
     "runs_folder",
@@ -99,6 +100,14 @@ def locate(source: ModelSource, progress: Progress = silent) -> ModelFiles:
         folder = _adapter_folder(source.adapter, progress)
         return _with_adapter(files, folder, adapter_title(source.adapter), _weights_checksum(folder))
     return files
+
+
+def on_disk(source: ModelSource) -> Path | None:
+    """Return the folder of a model's weights if they are on this machine; None where they would be fetched first."""
+    if source.kind == "hub":
+        return hub.cached_repo(source.where, source.revision)
+    folder = cache_folder() / bundled.NAME if source.kind == "bundled" else Path(source.where)
+    return folder if any(folder.glob("*.safetensors")) else None
 
 
 def _base_of(adapter: ModelFiles, progress: Progress) -> ModelFiles:

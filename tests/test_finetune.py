@@ -5,12 +5,15 @@ import time
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
 import job_files
 import pytest
+from model_folders import write_model
 from pages import built_in_a_loop
+from transformers import AutoModelForCausalLM
 
 from cllm_core.errors import CllmError, ConfigError, FormatError, ModelNotFound, TrainingError
 from cllm_core.options import option_field
@@ -385,6 +388,26 @@ def test_a_run_that_a_forecast_refused_does_not_start(monkeypatch: pytest.Monkey
         made.start()
     order(steps=78).start()
     assert len(started) == 1
+
+
+def test_a_run_whose_weights_alone_do_not_fit_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    model = write_model(tmp_path / "tiny")
+    count = AutoModelForCausalLM.from_pretrained(model).num_parameters()
+    monkeypatch.setattr(training, "start", lambda job: None)
+    own = {"model": training.OWN_MODEL, "own_model": str(model), "device": "cpu"}
+    large = order(**own, method="full", steps=90, save_every=30, keep=2)
+    memory, disk = forecasts.least_room(large.plan)
+    assert (memory, disk) == (16 * count, 4 * count * 7)  # weights, gradient, two moments; two checkpoints, a result
+    small = order(**own, method="lora", precision="bf16")
+    assert forecasts.least_room(small.plan) == (2 * count, 0)
+    monkeypatch.setattr(forecasts.shutil, "disk_usage", lambda place: SimpleNamespace(free=disk - 1))
+    with pytest.raises(TrainingError, match=r"needs at least .* MB of disk"):
+        large.start()
+    small.start()
+    monkeypatch.setattr(forecasts.psutil, "virtual_memory", lambda: SimpleNamespace(available=memory - 1))
+    with pytest.raises(TrainingError, match=r"needs at least .* GB of memory"):
+        large.start()
+    assert forecasts.least_room(order(**{**own, "own_model": "owner/never-fetched"}).plan) == (0, 0)
 
 
 def test_gpu_memory_is_held_against_what_is_free_there():

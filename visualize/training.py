@@ -15,7 +15,7 @@ from cllm_core.tasks.base import Example
 from cllm_core.tasks.prompts import PromptFile, read_prompts
 from cllm_core.train.config import EvaluateConfig, TrainConfig
 from cllm_core.train.jobs.folder import Job, find_job, list_jobs, new_job
-from cllm_core.train.jobs.forecast import check_known
+from cllm_core.train.jobs.forecast import check_start
 from cllm_core.train.jobs.locks import device_of, is_locked, lock_file
 from cllm_core.train.jobs.plan import HELD_OUT as HELD_OUT_FILE
 from cllm_core.train.jobs.plan import PROMPTS, JobConfig, JobPlan
@@ -46,8 +46,8 @@ class Order:
     held_out: tuple[Example, ...] = ()
 
     def start(self) -> Job:
-        """Make the job and start it; TrainingError if a forecast of it said that it does not fit here."""
-        check_known(self.plan)
+        """Make the job and start it; TrainingError if it is known not to fit here."""
+        check_start(self.plan)
         job = new_job(self.plan, prompts=self.prompts, held_out=self.held_out)
         start(job)
         return job

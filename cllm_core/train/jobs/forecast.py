@@ -20,14 +20,15 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from cllm_core import hub, models
 from cllm_core.errors import CllmError, TrainingError
 from cllm_core.io import parse_json
-from cllm_core.pairs import runs_folder
+from cllm_core.pairs import ModelSource, runs_folder
 from cllm_core.tasks import get_task
 from cllm_core.tasks.base import Example
 from cllm_core.train.config import TrainConfig
 from cllm_core.train.jobs.folder import Job, new_job
-from cllm_core.train.jobs.locks import lock_file, try_lock
+from cllm_core.train.jobs.locks import device_of, lock_file, try_lock
 from cllm_core.train.jobs.plan import JobPlan
 from cllm_core.train.jobs.stages import stage_environment
 from cllm_core.train.jobs.state import write_json
@@ -104,11 +105,39 @@ def forecast(plan: JobPlan, *, prompts: Sequence[Example] = (), held_out: Sequen
     return made
 
 
-def check_known(plan: JobPlan) -> None:
-    """Raise TrainingError if a forecast of this very plan was made, and the run does not fit here now."""
+def check_start(plan: JobPlan) -> None:
+    """Raise TrainingError if the run does not fit here now: by a forecast of this very plan, if one was made.
+
+    Without one, what the weights alone ask for is held against what is free: a run that passes may still not fit.
+    """
     made = _known.get(_key(plan))
     if made is not None:
         check_room(made)
+        return
+    memory, disk = least_room(plan)
+    _check_memory(memory, "at least")
+    _check_disk(disk, "at least")
+
+
+def least_room(plan: JobPlan) -> tuple[int, int]:
+    """Return the bytes of memory and of disk below which a run cannot go; zeros where they cannot be told.
+
+    Frozen weights are in memory once. Trained ones have a gradient and AdamW's two moments beside them, all in
+    float32, and each checkpoint holds them with both moments.
+    """
+    from safetensors import SafetensorError
+
+    config = plan.train_config(Path())
+    try:
+        folder = models.on_disk(ModelSource.parse(config.model))
+        count = hub.parameter_count(folder) if folder else 0
+    except (CllmError, OSError, SafetensorError):
+        return 0, 0  # what is wrong with the model is for the run to say
+    full = config.method == "full"
+    weights = count * (4 if full or config.precision != "bf16" else 2)
+    memory = 0 if device_of(config.device) == "gpu" else weights * (4 if full else 1)
+    checkpoints = min(config.keep, -(-config.steps // config.save_every))
+    return memory, weights * (3 * checkpoints + 1) if full else 0
 
 
 def _key(plan: JobPlan) -> str:
@@ -117,23 +146,31 @@ def _key(plan: JobPlan) -> str:
 
 def check_room(needed: Forecast, runs: Path | None = None) -> None:
     """Raise TrainingError if the machine has not the memory or the disk that a run needs, now."""
-    free = psutil.virtual_memory().available
-    if needed.memory > free:
-        raise TrainingError(
-            f"The run needs about {needed.memory / 1e9:.1f} GB of memory and {free / 1e9:.1f} GB are free: choose a "
-            "smaller batch, window or stretch, or LoRA, or close other programs."
-        )
+    _check_memory(needed.memory, "about")
     if needed.gpu_memory > needed.gpu_free:
         raise TrainingError(
             f"The run needs about {needed.gpu_memory / 1e9:.1f} GB of GPU memory and {needed.gpu_free / 1e9:.1f} GB "
             "are free: choose a smaller batch, window or stretch, or LoRA, or close other programs."
         )
+    _check_disk(needed.disk, "about", runs)
+
+
+def _check_memory(needed: int, how: str) -> None:
+    free = psutil.virtual_memory().available
+    if needed > free:
+        raise TrainingError(
+            f"The run needs {how} {needed / 1e9:.1f} GB of memory and {free / 1e9:.1f} GB are free: choose a "
+            "smaller batch, window or stretch, or LoRA, or close other programs."
+        )
+
+
+def _check_disk(needed: int, how: str, runs: Path | None = None) -> None:
     folder = runs or runs_folder()
     place = next(path for path in (folder, *folder.resolve().parents) if path.exists())
     space = shutil.disk_usage(place).free
-    if needed.disk > space:
+    if needed > space:
         raise TrainingError(
-            f"The run needs about {needed.disk / 1e6:,.0f} MB of disk and {space / 1e6:,.0f} MB are free: keep fewer "
+            f"The run needs {how} {needed / 1e6:,.0f} MB of disk and {space / 1e6:,.0f} MB are free: keep fewer "
             "checkpoints, or name another folder by CLLM_RUNS."
         )
 
