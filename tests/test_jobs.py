@@ -234,7 +234,7 @@ def test_a_best_checkpoint_that_cannot_be_copied_can_be_tried_again(
     (job.folder / "best").mkdir()
     (job.folder / "best" / "adapter.bin").write_text("weights")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner.shutil, "copytree", lambda *paths: (_ for _ in ()).throw(shutil.Error([])))
+        patch.setattr(shutil, "copytree", lambda *paths: (_ for _ in ()).throw(shutil.Error([])))
         with pytest.raises(TrainingError, match="free some disk space"):
             runner.use_best(job)
     assert not (job.folder / "adapter").exists()
@@ -278,7 +278,7 @@ def test_stop_ends_the_whole_tree_and_resume_goes_on(make: Callable[..., Job]):
     job = make(train="sleep")
     runner.start(job)
     ready(job)
-    assert runner.running_job("cpu") == job
+    assert is_locked(lock_file(job.folder.parent, "cpu"))
     with pytest.raises(TrainingError, match="under way already"):
         runner.start(job)
     with pytest.raises(TrainingError, match="stop it before"):
@@ -287,7 +287,7 @@ def test_stop_ends_the_whole_tree_and_resume_goes_on(make: Callable[..., Job]):
     found = settled(job)
     assert (found.status, found.reason) == ("stopped", "Stopped after step 3.")
     assert child_is_gone(job)
-    assert runner.running_job("cpu") is None
+    assert not is_locked(lock_file(job.folder.parent, "cpu"))
     (job.folder / "fake.json").write_text(json.dumps({"train": "ok", "evaluate": "ok"}))
     runner.start(job)
     assert settled(job).status == "finished"

@@ -6,7 +6,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -143,6 +143,19 @@ def made_by(name: str, runs: Path | None = None) -> str | None:
         return find_job(name, runs=runs).plan().owner
     except (TrainingError, FormatError):
         return None
+
+
+def copy_whole(folder: Path, to: Path, extra: Callable[[Path], object] = lambda part: None) -> None:
+    """Put a copy of a folder in place of another, whole or not at all; `extra` adds files to it before that."""
+    part = to.with_name(f".{to.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    try:
+        shutil.copytree(folder, part)
+        extra(part)
+        shutil.rmtree(to, ignore_errors=True)
+        part.replace(to)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
 
 
 def remove_folder(job: Job) -> None:

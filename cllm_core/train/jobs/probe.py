@@ -5,7 +5,6 @@ Writes a run of trajectories a checkpoint and a line of measures; pauses a run t
 
 import json
 import os
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -18,7 +17,7 @@ from cllm_core.compare import open_run, with_room
 from cllm_core.tasks import get_task
 from cllm_core.tasks.base import Example
 from cllm_core.train.folder import KEPT
-from cllm_core.train.jobs.folder import BEST, BEST_MEASURES, Job
+from cllm_core.train.jobs.folder import BEST, BEST_MEASURES, Job, copy_whole
 from cllm_core.train.jobs.guard import Measures, agreement, collapse, repetition
 from cllm_core.types import Trajectory
 
@@ -137,12 +136,8 @@ class Probe:
             for other in kept:
                 other.unlink()
             return
-        partial = best.with_name(f".{BEST}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        shutil.copytree(adapter, partial)
-        (partial / BEST_MEASURES).write_text(json.dumps(asdict(measures)) + "\n", encoding="utf-8")
-        shutil.rmtree(best, ignore_errors=True)
-        os.replace(partial, best)
+        told = json.dumps(asdict(measures)) + "\n"
+        copy_whole(adapter, best, lambda part: (part / BEST_MEASURES).write_text(told, encoding="utf-8"))
 
 
 def held_out_examples(job: Job, count: int) -> list[Example]:

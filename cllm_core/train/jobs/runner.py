@@ -1,7 +1,6 @@
 """Starts, stops, resumes and deletes jobs, and reads how they stand. Works across restarts: the folder knows it all."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -9,12 +8,10 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
 from cllm_core.errors import FormatError, TrainingError
-from cllm_core.pairs import runs_folder
-from cllm_core.train.jobs.folder import BEST, OUTPUT, Job, list_jobs, remove_folder
-from cllm_core.train.jobs.locks import device_of, is_locked, job_lock, lock_file, try_lock
+from cllm_core.train.jobs.folder import BEST, OUTPUT, Job, copy_whole, remove_folder
+from cllm_core.train.jobs.locks import job_lock, try_lock
 from cllm_core.train.jobs.process import end_all, group_members, is_alive
 from cllm_core.train.jobs.stages import stage_environment
 from cllm_core.train.jobs.state import JobState, read_state, write_state
@@ -77,7 +74,7 @@ def use_best(job: Job) -> None:
         if not alone or not can_use_best(job, state):
             raise TrainingError("This job has no best checkpoint to go on with: it runs, is trained, or never had one.")
         try:
-            _copy_whole(job.folder / BEST, job.folder / "adapter")
+            copy_whole(job.folder / BEST, job.folder / "adapter")
             write_state(job.folder, replace(state, status="stopped", done=(*state.done, "train")))
         except OSError as error:
             raise TrainingError("The best checkpoint could not be copied: free some disk space first.") from error
@@ -87,17 +84,6 @@ def use_best(job: Job) -> None:
 def can_use_best(job: Job, state: JobState) -> bool:
     """Return whether `use_best` has something to do."""
     return not state.live and "train" not in state.done and (job.folder / BEST).is_dir()
-
-
-def _copy_whole(folder: Path, to: Path) -> None:
-    part = to.with_name(f".{to.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    try:
-        shutil.copytree(folder, part)
-        shutil.rmtree(to, ignore_errors=True)
-        part.replace(to)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
 
 
 def delete(job: Job) -> None:
@@ -136,15 +122,3 @@ def _settle(job: Job, state: JobState) -> JobState:
     )
     write_state(job.folder, settled)
     return settled
-
-
-def running_job(device: str, runs: Path | None = None) -> Job | None:
-    """Return the job that holds the device that `auto`, `cuda` or `cpu` leads to, if there is one."""
-    runs = runs or runs_folder()
-    if not is_locked(lock_file(runs, device_of(device))):
-        return None
-    for job in list_jobs(runs):
-        state = job_state(job)
-        if state.status in ("running", "stopping") and job.device == device_of(device):
-            return job
-    return None
