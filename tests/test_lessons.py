@@ -122,6 +122,11 @@ def test_a_leapt_token_was_not_right_before() -> None:
     )
 
 
+def test_the_recorded_answers_are_told_apart_by_their_seeds(props: LearnProps) -> None:
+    labels = [lane["label"] for lane in props["recordings"]["animal.jsonl"]["lanes"]]
+    assert labels == ["Seed 2", "Seed 2 again", "Seed 3"]
+
+
 def test_the_seeds_of_the_recorded_answers_are_told(props: LearnProps) -> None:
     (answer,) = [each["answer"][1] for each in props["questions"] if "differently" in each["question"]]
     runs = read_recording(RECORDINGS / "animal.jsonl").lanes.values()
@@ -203,6 +208,21 @@ def is_transient(lane: Lane, t: int, position: int) -> bool:
     return is_early(lane, t, position) and not all(later(lane, t, position))
 
 
+def became_final(lane: Lane, t: int, position: int) -> bool:
+    """Whether a pass fixed the position: all guesses from the frontier to it came out as they went in."""
+    step = lane.trajectory.steps[t - 1]
+    kept = [lane.fed(t, each) == lane.held(t, each) for each in range(step.start, position)]
+    return step.start <= position and all(kept) and right(lane, t, position)
+
+
+def beyond_the_first(lane: Lane, t: int, position: int) -> bool:
+    return became_final(lane, t, position) and position > lane.trajectory.steps[t - 1].start
+
+
+def led_astray(lane: Lane, t: int, position: int) -> bool:
+    return not right(lane, t, position) and lane.fed(t, position - 1) != lane.trajectory.ids[position - 1]
+
+
 SAID = {
     "*fast-forwarded*": leaps_over_a_wrong_guess,
     "It is right, although": is_stationary,
@@ -214,6 +234,51 @@ ASKED = {
     "Choose a stationary token": is_stationary,
     "that arrived together, in the pass": arrives,
 }
+
+
+EARLY = {
+    "Choose the token that pass 6 gave": lambda lane, t, position: t == 6 and became_final(lane, t, position),
+    "became final in pass 4": lambda lane, t, position: t == 4 and became_final(lane, t, position),
+    "they are final too": beyond_the_first,
+    "fixed beyond its first one": beyond_the_first,
+    "What it is fed, it believes": led_astray,
+    "that follows a wrong guess": led_astray,
+}
+
+
+@pytest.mark.parametrize(("name", "count"), [("1-one-at-a-time", 1), ("2-many-guesses", 3), ("3-almost-nothing", 2)])
+def test_lessons_1_to_3_point_at_what_they_name(name: str, count: int) -> None:
+    recording, held = read_recording(RECORDINGS / "week.json"), set()
+    for step in built(name, recording):
+        lane, asked = recording.lanes[step["lane"]], step.get("ask")
+        for words, holds in EARLY.items():
+            if words in " ".join(step["say"]):
+                held.add(words)
+                assert step["flags"]
+                assert all(holds(lane, *cell) for cell in step["flags"])
+            if asked and words in asked["text"]:
+                held.add(words)
+                assert all(holds(lane, *cell) for cell in asked["cells"])
+    assert len(held) == count
+
+
+def test_lesson_2_says_which_guesses_are_final_and_no_more() -> None:
+    """Many guesses come out of a pass as they went in and are not final: those behind one that changed."""
+    lane = read_recording(RECORDINGS / "week.json").lanes["base_jacobi"]
+    steps = list(enumerate(lane.trajectory.steps, 1))
+    kept = [
+        (t, p)
+        for t, step in steps
+        for p in range(step.start, step.start + len(step.draft))
+        if lane.fed(t, p) == lane.held(t, p)
+    ]
+    assert [cell for cell in kept if not became_final(lane, *cell)]
+    confirmed = [(t, p) for t, step in steps for p in range(step.start + 1, step.fixed)]
+    assert RULES["confirmed"](lane) == confirmed
+    assert all(beyond_the_first(lane, *cell) for cell in confirmed)
+    five, seven = (built("2-many-guesses", read_recording(RECORDINGS / "week.json"))[index] for index in (4, 6))
+    assert "*from the frontier on*, without a gap" in five["say"][0]
+    assert "all guesses from the frontier to it" in seven["ask"]["right"]
 
 
 def assert_true_to(recording: Recording, steps: list[Step]) -> set[str]:
@@ -414,6 +479,8 @@ def test_a_step_marks_the_first_cell_its_row_by_row_course_or_all(
         ({"steps": [{"say": [], "pass": "found", "find": {"rule": "together"}}]}, "no cell that is together"),
         ({"steps": [{"say": [], "pass": 1, "find": {"rule": "next"}, "mark": "some"}]}, "some"),
         ({"steps": 5}, "int"),
+        ({"steps": [{"say": [5], "pass": 1}]}, "int"),
+        ({"steps": [{"say": ["{lane.tokens}"], "pass": 1}]}, "tokens"),
     ],
 )
 def test_a_broken_lesson_is_named_with_what_is_wrong(tmp_path: Path, change: dict[str, Any], said: str) -> None:

@@ -15,7 +15,7 @@ from visualize.labels import piece_label
 from visualize.lesson_rules import RULES, Cell, Lane, cells_of, lost, reached
 from visualize.load import load_file
 from visualize.phrases import table_for
-from visualize.view import PlayerProps, player_props
+from visualize.view import LANE_LABELS, PlayerProps, player_props
 
 _SAME = {True: "Yes", False: "No", None: "Not compared"}
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
@@ -82,9 +82,19 @@ def read_recording(path: Path, table: CollocationTable | None = None) -> Recordi
     """Read a recording; FormatError says what is wrong with it."""
     lanes = load_file(path).lanes
     table = table or table_for(lanes) or CollocationTable()
-    return Recording(
-        {key: Lane(trajectory, table) for key, trajectory in lanes.items()}, player_props(lanes, table=table)
-    )
+    props = player_props(lanes, table=table, labels=_seed_labels(lanes))
+    return Recording({key: Lane(trajectory, table) for key, trajectory in lanes.items()}, props)
+
+
+def _seed_labels(lanes: Mapping[str, Trajectory]) -> dict[str, str]:
+    """Return names for lanes that have none of their own, by what tells them apart here: the seed."""
+    labels, met = {}, set()
+    for key, trajectory in lanes.items():
+        seed = trajectory.config.seed
+        if key not in LANE_LABELS:
+            labels[key] = f"Seed {seed} again" if seed in met else f"Seed {seed}"
+        met.add(seed)
+    return labels
 
 
 def found_facts(lane: Lane, cells: Sequence[Cell]) -> dict[str, Any]:

@@ -121,7 +121,7 @@ def _file(path: Path, build: Callable[[Any], T]) -> T:
         return build(parse_json(path.read_bytes()))
     except OSError as error:
         raise FormatError(f"Cannot read {path.name}: {error.strerror or error}.") from error
-    except (KeyError, IndexError, TypeError, ValueError) as error:
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         raise FormatError(f"{path.name} cannot be taught from: {error}") from error
 
 

@@ -18,7 +18,7 @@ class Stage {
 
   /**
    * Plays lanes of a recording; `choose(cell)` hears of cells and says whether it took them. A `still` player has no
-   * controls of its own: it goes where it is taken.
+   * controls of its own: it goes where it is taken, or a pass on or back by an arrow key.
    */
   open(name, lanes, choose, { still = false } = {}) {
     this.player?.destroy();
@@ -26,6 +26,7 @@ class Stage {
     const root = el("div");
     this.node.replaceChildren(root);
     this.player = CllmPlayer.mount(root, withLanes(this.recordings[name], lanes));
+    this.player.set({ still });
     this.player.on("cell", choose);
     this.keepHead();
     return this.player;
@@ -59,11 +60,16 @@ class Stage {
     this.node.style.setProperty("--cl-down", `${covered ? Math.max(0, Math.min(most, this.ceiling() - top - box.clientTop)) : 0}px`);
   }
 
-  /** Scrolls the grid sideways to the cells that a step points at; to the first ones where there is no room for all. */
+  /** Scrolls the grid to the cells that a step points at; to the first ones where there is no room for all. */
   bringCells(cells) {
     const box = this.node.querySelector(".cp-grid");
     const [corner, ...heads] = box?.querySelectorAll("thead th") ?? [];
     if (!heads.length || !cells.length) return;
+    const rows = box.querySelectorAll("tbody tr");
+    const height = rows[0].offsetHeight;
+    const lines = cells.map(([t]) => t);
+    const top = Math.max(Math.round(box.scrollTop / height), Math.max(...lines) - rows.length + 1);
+    box.scrollTop = Math.min(top, ...lines) * height;
     const width = (box.querySelector(".cp-table").offsetWidth - corner.offsetWidth) / heads.length;
     const places = cells.map(([, position]) => position);
     const left = Math.max(Math.round(box.scrollLeft / width), Math.max(...places) - heads.length + 1);
@@ -126,6 +132,7 @@ class Book {
       stage: this.stage,
       done: () => this.finish(index),
       next: () => this.go(index + 1, true),
+      after: this.entries[index + 1].number ? "Next lesson" : this.entries[index + 1].label,
     });
   }
 

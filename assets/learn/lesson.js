@@ -3,9 +3,12 @@
 const TRIES = 2; // wrong answers before the right one is offered
 
 class Lesson {
-  /** `stage.open(recording, lanes)` gives a player's handle; `done()` is told when the last step is reached. */
-  constructor(lesson, { stage, done, next }) {
-    Object.assign(this, { lesson, stage, done, next, index: 0, wrong: 0, answered: new Set() });
+  /**
+   * `stage.open(recording, lanes)` gives a player's handle; `done()` is told when the last step is reached; `next()`
+   * opens what comes after the lesson, which the last step's button names by `after`.
+   */
+  constructor(lesson, { stage, done, next, after }) {
+    Object.assign(this, { lesson, stage, done, next, after, index: 0, wrong: 0, answered: new Set(), walking: false });
     this.player = stage.open(lesson.recording, lesson.lanes, (cell) => this.choose(cell));
     this.count = el("p", { class: "cl-count" });
     this.say = el("div", { class: "cl-say" });
@@ -49,19 +52,29 @@ class Lesson {
     const { lane, view, at, flags, ask } = this.step();
     const quiz = ask !== undefined && view === "known";
     this.player.set({ lane, view, quiz, targets: quiz, flags: [], clock: "pass", pass: from?.lane === lane ? undefined : at });
-    const arrived = at > this.player.state().pass ? await this.player.play(at) : true;
-    if (!arrived) return;
-    this.player.set({ pass: at, flags: flags.map(([t, position]) => ({ t, position, kind: "look" })) });
+    this.walking = at > this.player.state().pass;
+    const end = this.walking ? await this.player.play(at) : "arrived";
+    if (end === "ended") return;
+    this.walking = false;
+    const marks = flags.map(([t, position]) => ({ t, position, kind: "look" }));
+    if (end === "taken") return this.player.set({ flags: marks }); // the learner plays on from where it was
+    this.player.set({ pass: at, flags: marks });
     this.stage.bringCells(flags);
     if (opened) this.stage.bringRow();
   }
 
   /** A cell was chosen: an answer, if one is asked for. */
   choose(cell) {
-    const { ask } = this.step();
+    const { ask, lane, at } = this.step();
     if (!ask) return false;
+    const state = this.player.state();
+    if (state.lane !== lane) {
+      this.draw("That is the other lane: this is asked about the one that the step opened.", "no");
+      return true;
+    }
     const right = ask.cells.some(([t, position]) => t === cell.t && position === cell.position);
-    this.player.set({ flags: [{ ...cell, kind: right ? "yes" : "no" }] });
+    this.player.set({ pass: this.walking ? at : state.pass, flags: [{ ...cell, kind: right ? "yes" : "no" }] });
+    this.walking = false;
     if (right) this.answered.add(this.index);
     else this.wrong++;
     this.draw(right ? ask.right : `${this.told(cell)} Try another one.`, right ? "yes" : "no");
@@ -75,10 +88,11 @@ class Lesson {
   }
 
   show() {
-    const { ask } = this.step();
+    const { ask, lane } = this.step();
     const [t, position] = ask.cells[0];
     this.answered.add(this.index);
-    this.player.set({ pass: Math.max(t, this.player.state().pass), flags: ask.cells.map(([t, position]) => ({ t, position, kind: "yes" })) });
+    this.player.set({ lane, pass: Math.max(t, this.player.state().pass), flags: ask.cells.map(([t, position]) => ({ t, position, kind: "yes" })) });
+    this.stage.bringCells([[t, position]]);
     this.draw(`It is place ${position} in the row of pass ${t}. ${ask.cells.length > 1 ? "All right answers are framed." : ""}`, "yes");
   }
 
@@ -91,8 +105,10 @@ class Lesson {
     this.reply.className = `cl-reply${kind ? ` cl-${kind}` : ""}`;
     if (reply) toReply(this.node);
     else this.node.scrollTop = 0;
+    const held = document.activeElement;
     this.back.disabled = this.index === 0;
     this.reveal.hidden = !ask || this.answered.has(this.index) || this.wrong < TRIES;
-    this.forward.textContent = this.last() ? "Next lesson" : ask && !this.answered.has(this.index) ? "Skip" : "Next";
+    this.forward.textContent = this.last() ? this.after : ask && !this.answered.has(this.index) ? "Skip" : "Next";
+    if ([this.back, this.reveal].some((each) => each === held && (each.disabled || each.hidden))) this.forward.focus();
   }
 }

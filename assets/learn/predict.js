@@ -34,6 +34,8 @@ class Predict {
     const { recording, lane } = this.rounds[Number(this.choice.value || 0)];
     this.player = this.stage.open(recording, [lane], (cell) => this.toggle(cell), { still: true });
     this.picked = new Set();
+    this.expected = null;
+    this.opened = false;
     this.score = { right: 0, of: 0, first: 0 };
     this.player.set({ lane, view: "known", quiz: true, targets: false, flags: [], clock: "pass", pass: 0 });
     this.player.on("pass", (pass) => this.moved(pass));
@@ -43,7 +45,10 @@ class Predict {
 
   /** The player was taken to another pass by a key or a row's number: the game goes on from there. */
   moved(pass) {
-    if (pass === this.expected) return;
+    const expected = pass === this.expected;
+    this.expected = null;
+    if (expected) return;
+    this.opened = false;
     this.picked.clear();
     this.player.set({ flags: [] });
     setText(this.reply, "");
@@ -82,7 +87,7 @@ class Predict {
     const { pass } = this.player.state();
     this.advance();
     const flags = places.map((position) => this.judge(position, pass + 1)).filter(({ cell }) => cell);
-    this.count(flags);
+    this.count(flags.filter(({ cell }) => !cell.after));
     this.player.set({ flags: flags.filter(({ kind }) => kind).map(({ t, position, kind }) => ({ t, position, kind })) });
     this.picked.clear();
     this.openBlock();
@@ -92,12 +97,14 @@ class Predict {
   judge(position, t) {
     const cell = this.player.cell({ t, position });
     const picked = this.picked.has(position);
-    const kind = cell?.right ? (picked ? "yes" : "missed") : picked ? "no" : "";
+    const kind = cell?.after ? "" : cell?.right ? (picked ? "yes" : "missed") : picked ? "no" : "";
     return { t, position, cell, kind, agreed: picked === cell?.right };
   }
 
+  /** Tokens after the end are in no count. */
   count(flags) {
-    const marked = this.picked.size;
+    const marked = flags.filter(({ position }) => this.picked.has(position)).length;
+    const beyond = this.picked.size - marked;
     const hits = flags.filter(({ kind }) => kind === "yes").length;
     const missed = flags.filter(({ kind }) => kind === "missed").length;
     this.score.right += flags.filter(({ agreed }) => agreed).length;
@@ -105,7 +112,8 @@ class Predict {
     this.score.first += flags.filter(({ cell }, index) => cell.right === (index === 0)).length;
     const more = missed ? ` ${missed} ${missed === 1 ? "place was" : "places were"} right and not marked (dotted frame).` : "";
     const told = `${hits} of your ${marked} ${marked === 1 ? "mark was" : "marks were"} right.`;
-    setText(this.reply, `${marked ? told : "You marked none."}${more}`);
+    const after = beyond ? ` ${beyond} ${beyond === 1 ? "mark was" : "marks were"} after the end, which counts for nothing.` : "";
+    setText(this.reply, `${marked ? told : beyond ? "" : "You marked none."}${more}${after}`.trim());
   }
 
   /** Where a new block begins there is no guess to be seen yet: its first pass is shown straight away. */
@@ -127,6 +135,7 @@ class Predict {
       of ? `So far you judged ${right} of ${of} places rightly; marking the first one only, ${first}.` : "",
     );
     if (this.reply.textContent) toReply(this.node);
+    if (over && document.activeElement === this.next) this.choice.focus();
     this.next.disabled = over;
     this.next.textContent = over ? "Reveal" : `Reveal pass ${pass + 1}`;
   }

@@ -12,7 +12,10 @@ const WIDEST = 128;
 const MOST_ROWS = 14;
 
 class Grid {
-  /** `events`: hover(cell or null), inspect(cell or null), pin(cell), seek(pass), where a cell is {t, position}. */
+  /**
+   * `events`: hover(cell or null), inspect(cell or null), pin(cell), seek(pass), where a cell is {t, position}; and
+   * spaceChooses(), whether Space pins as Enter does.
+   */
   constructor(events) {
     this.events = events;
     this.active = { t: 1, position: 0 }; // the one cell that Tab reaches
@@ -122,8 +125,15 @@ class Grid {
     this.box.scrollLeft = this.left * this.cell;
   }
 
+  /** Scrolls to where the table is: a box that was hidden forgets, or never hears, where it is scrolled to. */
+  keepScroll() {
+    const { scrollTop, scrollLeft } = this.box;
+    const moved = Math.abs(scrollTop - this.top * ROW_HEIGHT) > 1 || Math.abs(Math.abs(scrollLeft) - this.left * this.cell) > 1;
+    if (this.rowCount && moved && this.box.clientHeight) this.scrollBox();
+  }
+
   scrolled() {
-    if (!this.rowCount) return;
+    if (!this.rowCount || !this.box.clientHeight) return; // a hidden box has no place
     const top = clamped(Math.round(this.box.scrollTop / ROW_HEIGHT), 0, this.lane.last + 1 - this.rowCount);
     const left = clamped(Math.round(Math.abs(this.box.scrollLeft) / this.cell), 0, this.lane.width - this.columns);
     if (top === this.top && left === this.left) return;
@@ -204,7 +214,8 @@ class Grid {
     for (const row of this.rows) {
       for (const td of row.cells) {
         if (td.hasAttribute("tabindex")) td.removeAttribute("tabindex");
-        if (td.place.t === this.active.t && td.place.position === this.active.position) stop = td;
+        const active = td.place.t === this.active.t && td.place.position === this.active.position;
+        if (active && !td.place.empty) stop = td;
       }
     }
     const visible =
@@ -241,7 +252,7 @@ class Grid {
     if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
     const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
     if (event.key in moves) this.walk(...moves[event.key]);
-    else if (event.key === "Enter") this.click(event.target);
+    else if (event.key === "Enter" || (event.key === " " && this.events.spaceChooses())) this.click(event.target);
     else return;
     event.preventDefault();
     event.stopPropagation();

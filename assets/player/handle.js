@@ -1,9 +1,9 @@
 // What a page around the player may do with it: go to a pass, flag cells, listen. The lessons are such a page.
 //
 //   const player = CllmPlayer.mount(root, props);
-//   player.set({ lane: "base_jacobi", view: "known", pass: 3 });    any of lane, view, clock, pass, flags, quiz, targets
-//   player.set({ flags: [{ t: 3, position: 5, kind: "look" }] });   kinds are those of FLAGS
-//   await player.play(7);                                           pass by pass; false if something else came between
+//   player.set({ lane: "base_jacobi", view: "known", pass: 3 });    any of lane, view, clock, pass, flags, quiz, ...
+//   player.set({ flags: [{ t: 3, position: 5, kind: "look" }] });   of the lane shown then; kinds are those of FLAGS
+//   await player.play(7);                                           pass by pass; says how that ended
 //   player.on("cell", ({ t, position }) => true);                   a cell was chosen; true keeps it from being pinned
 //   player.on("pass", (pass) => { ... });                           another state is shown
 //   player.state();  player.cell({ t: 3, position: 5 });
@@ -31,29 +31,39 @@ class Handle {
     this.player.opening = place;
   }
 
-  /** `quiz` hides what would give an answer away; `targets` names the output's tokens over the grid in either view. */
-  set({ lane, view, clock, pass, flags, quiz, targets }) {
+  /**
+   * `quiz` hides what would give an answer away; `targets` names the output's tokens over the grid in either view;
+   * `still` leaves of the keys only the arrows, and Space chooses a cell as Enter does.
+   */
+  set({ lane, view, clock, pass, flags, quiz, targets, still }) {
     const { player } = this;
     this.turn++;
-    player.pause();
+    if (pass !== undefined || lane !== undefined) player.pause();
     if (flags !== undefined) player.flags = new Map(flags.map((flag) => [cellKey(flag), flag.kind]));
     if (quiz !== undefined) player.root.classList.toggle("cp-quiz", quiz);
+    if (quiz) player.settings.off.clear(); // its legend, which could bring a class back, is hidden
     if (targets !== undefined) player.targets = targets;
+    if (still !== undefined) player.still = still;
     if (player.run.message) return;
     if (clock !== undefined && clock !== player.settings.clock) player.set("clock", clock);
     if (view !== undefined) player.settings.view = view;
     const index = lane === undefined ? -1 : player.run.lanes.findIndex(({ key }) => key === lane);
     const shown = player.run.lanes[index < 0 ? player.lane : index];
+    if (flags !== undefined) player.flagged = shown.key;
     if (pass !== undefined) player.cursor = cursorOf(shown, player.settings.clock, clamped(pass, 0, shown.last));
     if (index >= 0 && index !== player.lane) player.select(index);
     else player.drawSettings();
     if (pass !== undefined) player.draw(true);
   }
 
-  /** Goes to a pass of the lane that is shown, one pass after another; at once for who wants no motion. */
+  /**
+   * Goes to a pass of the lane that is shown, one pass after another; at once for who wants no motion. It has "arrived",
+   * or was "taken" over by who moved the player by its own controls, or "ended" by another call.
+   */
   async play(pass) {
     const { player } = this;
     const turn = ++this.turn;
+    const { hands } = player;
     player.pause();
     const { last } = player.focus();
     const target = clamped(pass, 0, last);
@@ -61,10 +71,11 @@ class Handle {
     while (this.state().pass < target) {
       this.seek(this.state().pass + 1);
       if (this.state().pass < target) await new Promise((resolve) => setTimeout(resolve, PLAY_PAUSE));
-      if (turn !== this.turn) return false;
+      if (turn !== this.turn) return "ended";
+      if (hands !== player.hands) return "taken";
     }
     this.seek(target);
-    return true;
+    return "arrived";
   }
 
   seek(pass) {
@@ -82,7 +93,7 @@ class Handle {
     return { lane: lane.key, pass, last: lane.last, view, clock, fixed: lane.fixed[pass], asked };
   }
 
-  /** What is known of a cell in hindsight: {text, label, why, right}; null where there is none. */
+  /** What is known of a cell in hindsight: {text, label, why, right, after the end}; null where there is none. */
   cell({ t, position }) {
     const lane = this.player.focus();
     const cell = cellAt(lane, t, position, "hindsight");
@@ -92,6 +103,7 @@ class Handle {
         label: CLASSES[cell.letter].label,
         why: whyClass(lane, t, position, cell.letter),
         right: lane.output[position] === cell.piece,
+        after: position >= lane.output.length,
       }
     );
   }

@@ -11,6 +11,9 @@ class Player {
     this.playing = false;
     this.lane = 0;
     this.flags = new Map(); // cell -> kind, set from outside
+    this.flagged = null; // the key of the lane whose cells they are
+    this.still = false; // whether keys play and jump
+    this.hands = 0; // how often the person at the player moved it
     this.targets = false;
     this.opening = null; // where to open the next payload, told from outside
     this.listeners = { cell: [], pass: [] };
@@ -66,25 +69,33 @@ class Player {
 
   build() {
     const { run } = this;
+    const by = (move) => (...values) => {
+      this.hands++;
+      move(...values);
+    };
     this.toolbar = new Toolbar({
-      toggle: () => this.toggle(),
-      step: (direction) => this.step(direction),
-      block: (direction) => this.block(direction),
-      to: (place) => this.to(place),
-      seek: (cursor) => this.seek(cursor),
+      toggle: by(() => this.toggle()),
+      step: by((direction) => this.step(direction)),
+      block: by((direction) => this.block(direction)),
+      to: by((place) => this.to(place)),
+      seek: by((cursor) => this.seek(cursor)),
       set: (name, value) => this.set(name, value),
       help: () => this.help.showModal(),
     });
     this.cards = run.lanes.map(
       (lane, index) =>
-        new LaneCard(lane, run.pieces, { select: () => this.select(index), seek: (share) => this.seekShare(share) }),
+        new LaneCard(lane, run.pieces, {
+          select: by(() => this.select(index)),
+          seek: by((share) => this.seekShare(share)),
+        }),
     );
     this.legend = el("div", { class: "cp-legend", role: "group", "aria-label": "Classes" });
     this.grid = new Grid({
       hover: (cell) => this.look("hovered", cell),
       inspect: (cell) => this.look("inspected", cell),
       pin: (cell) => this.pin(cell),
-      seek: (k) => this.seek(cursorOf(this.focus(), this.settings.clock, k)),
+      seek: by((k) => this.seek(cursorOf(this.focus(), this.settings.clock, k))),
+      spaceChooses: () => this.still,
     });
     this.inspector = new Inspector();
     this.status = el("p", { class: "cp-sr", role: "status", "aria-live": "polite" });
@@ -95,7 +106,7 @@ class Player {
       el("div", { class: "cp-lanes" }, ...this.cards.map((card) => card.node)),
       this.legend,
       el("div", { class: "cp-stage" }, this.grid.node, this.inspector.node),
-      ...present(collocationList(run, (index, hit) => this.jump(index, hit))),
+      ...present(collocationList(run, by((index, hit) => this.jump(index, hit)))),
       ...runNotes(run),
       this.status,
       this.help,
@@ -137,7 +148,7 @@ class Player {
 
   relayout() {
     const hidden = this.grid.rowCount === 0;
-    if (!this.grid.layout()) return;
+    if (!this.grid.layout()) return this.grid.keepScroll();
     if (hidden) this.drawnLane = null;
     this.draw();
   }
@@ -245,12 +256,14 @@ class Player {
     const action = this.keyAction(event);
     if (!action) return;
     event.preventDefault();
+    this.hands++;
     action();
   }
 
   keyAction({ key, shiftKey, target }) {
     if (target.closest("select, [type=radio]") && /^(Arrow|Home|End| )/.test(key)) return null;
     if (key === " " && target.closest("button, summary")) return null;
+    if (this.still && [" ", "Home", "End"].includes(key)) return () => {}; // nor do they scroll
     const actions = {
       " ": () => this.toggle(),
       ArrowLeft: () => (shiftKey ? this.block(-1) : this.step(-1)),
@@ -307,7 +320,8 @@ class Player {
     if (follow || this.grid.lane !== this.drawnLane || states[this.lane] !== this.grid.k)
       this.follow(states[this.lane]);
     const told = this.grid.k;
-    this.grid.draw(states[this.lane], { view, off, pinned: this.pinned, flags: this.flags, targets: this.targets });
+    const flags = this.flagged === this.focus().key ? this.flags : new Map();
+    this.grid.draw(states[this.lane], { view, off, pinned: this.pinned, flags, targets: this.targets });
     if (told !== this.grid.k) for (const listener of this.listeners.pass) listener(this.grid.k);
     this.drawInspector();
     this.announce(this.sentence(states[this.lane]), !this.playing);

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -86,7 +87,8 @@ def test_a_lesson_can_be_walked_from_end_to_end(learn: Open, props: LearnProps, 
         assert shown_pass(page) == step["at"]
         expect(page.locator(".cp-flag-look")).to_have_count(len(step["flags"]))
         if "ask" in step:
-            expect(forward(page)).to_have_text("Next lesson" if index == len(steps) else "Skip")
+            after = "Next lesson" if number < 5 else "Predict, then reveal"
+            expect(forward(page)).to_have_text(after if index == len(steps) else "Skip")
             answer(page, step)
             expect(page.locator(".cl-reply")).to_have_text(step["ask"]["right"])
             expect(page.locator(".cp-flag-yes")).to_have_count(1)
@@ -179,6 +181,69 @@ def test_back_and_another_lesson_can_interrupt_a_step_that_plays(learn: Open) ->
     expect(page.locator(".cp-prompt")).to_contain_text("onion tart")
 
 
+def test_a_step_that_plays_is_left_to_who_takes_the_player_over(learn: Open) -> None:
+    page = learn(reduced_motion="no-preference")
+    for _ in range(2):
+        forward(page).click()  # the second one plays to pass 8
+    page.get_by_role("button", name="To the start").click()
+    page.wait_for_timeout(1200)
+    assert shown_pass(page) == 0
+
+
+def test_an_answer_during_a_walk_shows_the_pass_that_is_asked_about(learn: Open, props: LearnProps) -> None:
+    page = learn(reduced_motion="no-preference")
+    link(page, 4).click()
+    for _ in range(3):
+        forward(page).click()
+    page.locator('td:not([data-state="blank"]):not([data-state="passed"])').first.click()
+    assert shown_pass(page) == props["lessons"][4]["steps"][3]["at"]
+
+
+def test_an_answer_and_a_mark_belong_to_one_lane(learn: Open, props: LearnProps) -> None:
+    page = learn()
+    link(page, 5).click()
+    expect(page.locator(".cp-flag-look").first).to_be_visible()
+    base, cllm = (page.locator(".cp-lane-name", has_text=re.compile(name)) for name in ("^Base", "^CLLM"))
+    base.click()
+    expect(page.locator(".cp-flag")).to_have_count(0)
+    cllm.click()
+    expect(page.locator(".cp-flag-look").first).to_be_visible()
+    for _ in range(3):
+        forward(page).click()
+    base.click()
+    page.locator('td:not([data-state="blank"]):not([data-state="passed"])').first.click()
+    expect(page.locator(".cl-reply")).to_contain_text("That is the other lane")
+    for _ in range(2):
+        cllm.click()
+        page.locator('td[data-state="wrong"]').first.click()
+    base.click()
+    page.get_by_role("button", name="Show me").click()
+    t, position = props["lessons"][5]["steps"][3]["ask"]["cells"][0]
+    expect(cell(page, t, position)).to_have_class("cp-flag cp-flag-yes")
+    expect(forward(page)).to_be_focused()
+
+
+def test_the_focus_stays_in_the_lesson_where_a_button_goes(learn: Open) -> None:
+    page = learn()
+    forward(page).click()
+    page.get_by_role("button", name="Back", exact=True).press("Enter")
+    expect(page.locator(".cl-count")).to_have_text("Step 1 of 5")
+    expect(forward(page)).to_be_focused()
+
+
+def test_classes_that_were_switched_off_are_back_in_a_check(learn: Open) -> None:
+    page = learn()
+    link(page, 1).click()
+    for _ in range(2):
+        forward(page).click()
+    for chip in page.locator(".cp-legend button").all():
+        chip.click()
+    expect(page.locator(".cp-off").first).to_be_visible()
+    forward(page).click()
+    expect(page.locator(".cl-ask")).to_be_visible()
+    expect(page.locator(".cp-off")).to_have_count(0)
+
+
 # --- predict
 
 
@@ -238,6 +303,57 @@ def test_the_game_shows_no_later_pass_and_takes_a_jump_for_a_new_start_there(lea
     page.locator(".cllm-player").press("ArrowRight")
     expect(page.locator(".cl-card")).to_contain_text("Pass 1 of 35. 0 marked for pass 2.")
     expect(page.locator(".cp-flag")).to_have_count(0)
+
+
+def test_the_game_knows_the_pass_however_it_was_reached(learn: Open) -> None:
+    page = learn()
+    link(page, 6).click()
+    player = page.locator(".cllm-player")
+    forward(page).click()
+    for key, at in (("ArrowLeft", 0), ("ArrowRight", 1)):
+        player.press(key)
+        assert shown_pass(page) == at
+        expect(page.locator(".cl-card")).to_contain_text(f"Pass {at} of 35. 0 marked for pass {at + 1}.")
+    page.get_by_role("button", name="Start again").click()
+    cell(page, 0, 1).click()
+    player.press("ArrowRight")
+    expect(page.locator(".cl-card")).to_contain_text("Pass 1 of 35. 0 marked for pass 2.")
+    expect(page.locator(".cp-flag")).to_have_count(0)
+
+
+def test_the_game_is_played_by_keyboard_and_no_key_gives_the_answer_away(learn: Open) -> None:
+    page = learn()
+    link(page, 6).click()
+    guess = page.locator(".cp-grid td[tabindex='0']")
+    expect(guess).to_have_attribute("aria-label", re.compile("draft, position 0"))
+    guess.focus()
+    for key, marks in (("Space", 1), ("Space", 0), ("Enter", 1)):
+        page.keyboard.press(key)
+        expect(page.locator(".cl-card")).to_contain_text(f"Pass 0 of 35. {marks} marked for pass 1.")
+    for key in ("Home", "End"):
+        page.keyboard.press(key)
+        assert shown_pass(page) == 0
+    page.locator(".cllm-player").focus()
+    page.keyboard.press("Space")
+    page.wait_for_timeout(300)
+    assert shown_pass(page) == 0
+
+
+def test_places_after_the_end_are_in_no_score(learn: Open, props: LearnProps) -> None:
+    page = learn(viewport={"width": 2400, "height": 1000})
+    link(page, 6).click()
+    page.locator(".cl-select").select_option("A note to JSON, by a CLLM")
+    (lane,) = [lane for lane in props["recordings"]["notes.json"]["lanes"] if lane["key"] == "cllm_jacobi"]
+    of = right = 0
+    while forward(page).is_enabled():
+        t = shown_pass(page)
+        state, row = lane["passes"][t - 1], lane["passes"][t]
+        marked = state["s"] + len(state["x"]) - row["s"] if t else len(row["d"])  # the guesses that are in sight
+        classes = row["h"][:marked]
+        of += sum(letter != "e" for letter in classes)
+        right += sum(letter == "w" for letter in classes)
+        forward(page).click()
+    expect(page.locator(".cl-total")).to_contain_text(f"So far you judged {right} of {of} places rightly")
 
 
 def test_a_round_can_be_played_on_a_cllm_lane(learn: Open, props: LearnProps) -> None:

@@ -857,3 +857,19 @@ def test_a_large_grid_can_be_scrolled_to_any_place(play: Play) -> None:
     assert int(page.locator("thead th").nth(1).get_attribute("aria-colindex")) > 240
     page.locator(".cllm-player").press("Home")
     expect(page.locator("tbody tr").first).to_have_attribute("aria-rowindex", "2")
+
+
+def test_a_run_that_ended_out_of_sight_is_scrolled_to_where_its_rows_are(play: Play) -> None:
+    """A box that is not shown takes no scrolling: as in a tab that was left while the run played."""
+    page = play(large(lanes=1, size=90))
+    player = page.locator(".cllm-player")
+    player.press("Home")
+    player.evaluate("node => { node.parentElement.hidden = true; CllmPlayer.of(node).set({ pass: 60 }); }")
+    page.wait_for_timeout(100)
+    player.evaluate("node => { node.parentElement.hidden = false; }")
+    expect(page.locator("tbody tr.cp-now")).to_have_attribute("aria-rowindex", "62")
+    top = page.locator(".cp-grid").evaluate("box => box.scrollTop")
+    first = int(page.locator("tbody tr").first.get_attribute("aria-rowindex") or 0) - 2
+    assert abs(top - first * 34) < 2
+    page.locator(".cp-grid").evaluate("box => { box.scrollTop -= 34; }")
+    expect(page.locator("tbody tr").first).to_have_attribute("aria-rowindex", str(first + 1))

@@ -137,9 +137,9 @@ def test_the_handle_sets_lane_pass_and_view_at_once(handled: Page) -> None:
 def test_the_handle_plays_to_a_pass_and_a_later_call_ends_an_earlier_one(play: Play) -> None:
     page = play()
     page.evaluate(f"() => {{ {HANDLE}; handle.set({{ lane: 'base_jacobi', pass: 0 }}); }}")
-    assert page.evaluate("handle.play(2)") is True
+    assert page.evaluate("handle.play(2)") == "arrived"
     assert state(page)["pass"] == 2
-    assert page.evaluate("Promise.all([handle.play(7), handle.play(3)])") == [False, True]
+    assert page.evaluate("Promise.all([handle.play(7), handle.play(3)])") == ["ended", "arrived"]
     assert state(page)["pass"] == 3
 
 
