@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cllm_core.errors import FormatError
-from cllm_core.options import add_arguments, from_namespace
+from cllm_core.options import add_arguments, from_namespace, option_fields, option_type
 
 
 def config_arguments(config: type) -> Callable[[argparse.ArgumentParser], None]:
@@ -21,7 +21,21 @@ def config_arguments(config: type) -> Callable[[argparse.ArgumentParser], None]:
 
 def config_of(config: type, arguments: argparse.Namespace) -> Any:
     """Build the config from its file (if one is given) and the flags; ConfigError or FormatError."""
-    return from_namespace(config, arguments, read_settings(arguments.config) if arguments.config else None)
+    if not arguments.config:
+        return from_namespace(config, arguments)
+    settings = read_settings(arguments.config)
+    for field in option_fields(config):  # YAML reads 1e-3 as text
+        if field.name in settings and option_type(config, field) is float:
+            settings[field.name] = _number(settings[field.name])
+    return from_namespace(config, arguments, settings)
+
+
+def _number(value: Any) -> Any:
+    """Return text that is a number as that number, anything else as it is."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
 
 
 def read_settings(path: Path) -> dict[str, Any]:

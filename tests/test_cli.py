@@ -1,5 +1,6 @@
 """The command line, run in this process on a tiny random model."""
 
+import argparse
 import json
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -238,7 +239,19 @@ def test_a_folder_of_runs_becomes_a_site(capsys: pytest.CaptureFixture[str], tmp
     assert "one" in (site / "index.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("settings", ["steps: 5\nunknown: 1\n", "- 1\n", "steps: [\n", "steps: many\n"])
+def test_numbers_in_a_settings_file_are_written_as_people_write_them(tmp_path: Path) -> None:
+    from cllm_core.cli_train import config_arguments, config_of
+    from cllm_core.train.config import TrainConfig
+
+    path = tmp_path / "settings.yaml"
+    path.write_text("lr: 1e-3\nar_weight: '4'\nsteps: 5\nout: 1e-3\n", encoding="utf-8")
+    parser = argparse.ArgumentParser()
+    config_arguments(TrainConfig)(parser)
+    config = config_of(TrainConfig, parser.parse_args(["--config", str(path)]))
+    assert (config.lr, config.ar_weight, config.steps, config.out) == (0.001, 4.0, 5, "1e-3")
+
+
+@pytest.mark.parametrize("settings", ["lr: fast\n", "steps: 5\nunknown: 1\n", "- 1\n", "steps: [\n", "steps: many\n"])
 def test_a_bad_settings_file_is_answered_in_one_sentence(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, settings: str
 ) -> None:

@@ -37,6 +37,13 @@ def write(folder: Path, *rows: object) -> Path:
         ("1.5 hours", "1.5"),
         ("\\boxed{42}", "42"),
         ("#### -7", "-7"),
+        ("#### −7", "-7"),
+        ("it costs $.50", "0.5"),
+        ("#### .5", "0.5"),
+        ("#### 1,2", "1"),
+        ("either 1, 2 or 1,234,567", "1234567"),
+        ("12,34", "34"),
+        ("1234567.25", "1234567.25"),
     ],
 )
 def test_final_number_is_read(text: str, number: str):

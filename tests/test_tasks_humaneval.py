@@ -125,3 +125,9 @@ def test_damaged_archive_is_one_clear_sentence(tmp_path: Path):
     (tmp_path / "HumanEval.jsonl.gz").write_bytes(b"\x1f\x8b broken")
     with pytest.raises(TaskError, match=r"Cannot read HumanEval\.jsonl\.gz .*: download it again"):
         TASK.load("test", data=tmp_path)
+
+
+@pytest.mark.parametrize("prose", ["\n\nThis function adds.", "\nIt's done!", "\n\n**Why:** it adds `x` twice."])
+def test_prose_behind_a_body_is_no_part_of_the_program(example, prose: str):
+    assert TASK.check(example, "    return 2 * x" + prose) == {"pass_at_1": 1.0}
+    assert TASK.check(example, "    return x" + prose) == {"pass_at_1": 0.0}

@@ -13,8 +13,9 @@ from cllm_core.errors import ConfigError, FormatError, TrainingError
 from cllm_core.train.answers import greedy_answers, read_answers
 from cllm_core.train.clean import is_repetitive, why_dropped
 from cllm_core.train.collect import collect
-from cllm_core.train.cost import estimate
+from cllm_core.train.cost import estimate, pretraining_tokens
 from cllm_core.train.rows import Row
+from cllm_core.train.run import train
 from cllm_core.train.speed import blockwise_states
 from cllm_core.train.store import check_source, read_rows, read_shards, row_from_dict, row_to_dict
 from cllm_core.train.trajectories import jacobi_states
@@ -193,6 +194,18 @@ def test_a_killed_run_goes_on_to_the_same_set(tmp_path, where, unfinished_is_fin
     assert read_shards(tmp_path / "rows") == read_shards(tmp_path / "straight")
 
 
+def test_an_unfinished_collection_is_not_trained_on(tmp_path, where, unfinished_is_fine):
+    config = training_rows.collect_config(tmp_path / "rows", where)
+    collect(config)
+    assert read_rows(tmp_path / "rows")
+    (tmp_path / "rows/rows-00001.jsonl").unlink()
+    collect(config, stop=lambda: True)
+    with pytest.raises(TrainingError, match="is not finished: give its collect command again"):
+        read_rows(tmp_path / "rows")
+    collect(config)
+    assert read_rows(tmp_path / "rows")
+
+
 def test_a_folder_is_not_filled_with_other_settings(tmp_path, where):
     run(training_rows.collect_config(tmp_path / "rows", where, trajectories=False))
     with pytest.raises(ConfigError, match="began with seed = 0, not 1"):
@@ -262,6 +275,38 @@ def test_the_cost_is_trajectories_times_length_times_prompts():
     assert cost.share == 32 / 2e12
     assert "2.0 trajectories a prompt x 8 tokens x 2 prompts = 32, 1.6e-11 of" in cost.sentence()
     assert estimate([row], "unknown").share is None
+
+
+@pytest.mark.parametrize(
+    ("model", "tokens"),
+    [
+        ("smollm2", 2e12),
+        ("HuggingFaceTB/SmolLM2-1.7B-Instruct", 11e12),
+        ("meta-llama/Llama-2-7b-hf", 2e12),
+        ("meta-llama/Llama-3.1-8B", 15e12),
+        ("Qwen/Qwen2.5-7B-Instruct", 18e12),
+        ("Qwen/Qwen2.5-Coder-7B", None),
+        ("deepseek-ai/deepseek-coder-6.7b-instruct", 2e12),
+        ("deepseek-ai/DeepSeek-Coder-V2-Lite-Base", None),
+        ("gpt2", None),
+    ],
+)
+def test_tokens_of_pre_training_are_those_of_the_very_model_or_unknown(model, tokens):
+    assert pretraining_tokens(model) == tokens
+
+
+def test_the_card_of_a_run_on_collected_rows_says_where_they_are_from(tmp_path, where, unfinished_is_fine):
+    collect(training_rows.collect_config(tmp_path / "rows", where))
+    config = training_rows.train_config(tmp_path / "run", where, rows=str(tmp_path / "rows"), steps=1)
+    train(config, tell=lambda line: None)
+    card = (tmp_path / "run/card.md").read_text()
+    assert "rows; answers of model to " in card
+    assert "licence" in card
+    assert card.index("python -m cllm_core collect --out") < card.index("python -m cllm_core train --out")
+    (tmp_path / "rows/config.json").unlink()
+    other = training_rows.train_config(tmp_path / "other", where, rows=str(tmp_path / "rows"), steps=1)
+    train(other, tell=lambda line: None)
+    assert "which do not tell where they are from" in (tmp_path / "other/card.md").read_text()
 
 
 @pytest.mark.slow

@@ -22,6 +22,16 @@ def test_every_row_is_learnt_once_before_any_comes_again():
     assert set(seen.values()) == {3 * 16}  # 97 rows, 48 epochs in whole groups of steps
 
 
+@pytest.mark.parametrize(("size", "per_step"), [(33, 2), (40, 3), (100, 8)])
+def test_a_row_meets_itself_in_a_step_only_where_two_epochs_meet(size, per_step):
+    plan = Plan(tuple(random.Random(1).sample(range(1000), size)), per_step, seed=2)
+    steps = [plan.step(number) for number in range(10 * size)]
+    twice = [rows for rows in steps if len(set(rows)) < len(rows)]
+    assert len(twice) <= 10 * per_step / 10  # of 10 x per_step epochs
+    for rows in steps:
+        assert [plan.lengths[row] for row in rows] == sorted((plan.lengths[row] for row in rows), reverse=True)
+
+
 def test_the_order_is_a_function_of_the_seed_and_the_step():
     lengths = tuple(range(50))
     forwards = [Plan(lengths, 4, 1).step(step) for step in range(40)]

@@ -110,6 +110,37 @@ def test_quality_is_the_tasks_own_check_of_each_lanes_text():
     assert "long" in as_table(result["lanes"]).splitlines()[0]
 
 
+def test_ctrl_c_gives_the_numbers_of_what_was_measured_and_no_passes_are_kept(monkeypatch):
+    loaded = {"base": tiny.loaded(tiny.model())}
+    examples = [Example(name, "abc") for name in "abcd"]
+    seen, kept = [], []
+
+    def each(measured):
+        seen.append(measured)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(
+        "cllm_core.train.evaluate.summarize", lambda measured: kept.extend(measured) or summarize(measured)
+    )
+    said = []
+    config = DecodeConfig(max_new_tokens=8)
+    result = evaluate(loaded, get_task("prompts"), examples, config, chat=False, each=each, report=said.append)
+    assert (result["prompts"], result["partial"], result["left_out"]) == (2, True, 0)
+    assert "Stopped after 2 of 4 prompts." in said
+    assert all(lane.trajectory.steps for lane in seen[0].lanes.values())
+    assert not any(lane.trajectory.steps for entry in kept for lane in entry.lanes.values())
+    assert result["lanes"]["base_jacobi"]["passes"] == sum(
+        len(seen[n].lanes["base_jacobi"].trajectory.steps) for n in (0, 1)
+    )
+
+    def at_once(measured):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(loaded, get_task("prompts"), examples, config, chat=False, each=at_once)
+
+
 def test_a_collapsed_lane_shows_in_the_repetition_rate(monkeypatch):
     monkeypatch.setattr("cllm_core.train.evaluate.is_repetitive", lambda ids: True)
     loaded = {"base": tiny.loaded(tiny.model())}

@@ -67,3 +67,19 @@ def test_a_sum_over_nothing_is_zero_and_still_has_a_gradient():
     total.backward()
     assert total.item() == 0
     assert head.weight.grad.abs().sum() == 0
+
+
+def test_no_copy_of_the_output_layer_is_kept_for_each_chunk():
+    """Autocast caches the half-precision copy of every weight it meets until the pass is over: one a chunk."""
+    head, hidden = torch.nn.Linear(8, 50), torch.randn(64, 8, requires_grad=True)
+    cached = []
+
+    def loss(logits, start):
+        cached.append(torch.is_autocast_cache_enabled())
+        return logits.float().logsumexp(-1).sum()
+
+    with torch.autocast("cpu", torch.bfloat16):
+        sum_in_chunks(hidden, head, loss, chunk=16).backward()
+        assert torch.is_autocast_cache_enabled()
+    assert cached == [False] * 4
+    assert head.weight.grad.abs().sum() > 0

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
+import model_folders
 import pytest
 import tiny
 import torch
@@ -17,6 +18,7 @@ import training_rows
 from accelerate import Accelerator
 from accelerate.tracking import GeneralTracker
 from peft import PeftModel
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from cllm_core import hf, models
@@ -130,6 +132,34 @@ def test_three_steps_and_three_more_are_six(tmp_path, where, method):
     assert steps == [1, 2, 3, 4, 5, 6]
 
 
+def test_dropout_changes_no_run(tmp_path, where):
+    """GPT-2 has dropout of its own, whose dice no checkpoint remembers."""
+    where = {**where, "model": str(model_folders.write_model(tmp_path / "gpt2", "gpt2"))}
+    configs = [training_rows.train_config(tmp_path / name, where) for name in ("one", "again", "broken")]
+    for config in configs[:2]:
+        train(config)
+    train(configs[2], stop=stop_in(3, configs[2]))
+    train(configs[2])
+    for config in configs[1:]:
+        assert_same_weights(final_weights(configs[0]), final_weights(config), atol=1e-6)
+
+
+def test_no_dropout_is_left_in_any_layer():
+    for family in ("gpt2", "opt", "llama", "gemma"):
+        model = tiny.make_model(family)
+        for module in model.modules():
+            for name in [
+                name for name, value in vars(module).items() if isinstance(value, float) and "dropout" in name
+            ]:
+                setattr(module, name, 0.3)
+            if isinstance(module, torch.nn.Dropout):
+                module.p = 0.3
+        trained = adapter.make_trainable(model, method="full", rank=2, alpha=4, seed=0)
+        ids = torch.randint(1, 50, (1, 12))
+        with torch.no_grad():
+            assert torch.equal(trained.train()(ids).logits, trained.train()(ids).logits)
+
+
 def test_settings_survive_a_write_that_fails(tmp_path, where, monkeypatch):
     """A full disk left an empty config.json, and whole checkpoints that could not be resumed."""
     config = training_rows.train_config(tmp_path / "run", where)
@@ -162,6 +192,45 @@ def test_a_broken_checkpoint_is_passed_over_with_a_message(tmp_path, where, dama
     assert "Resuming after step 2." in said
     assert result.finished
     assert_same_weights(final_weights(straight), final_weights(config), atol=1e-6)
+
+
+def test_a_run_without_a_whole_checkpoint_says_that_it_begins_anew(tmp_path, where):
+    config = training_rows.train_config(tmp_path / "run", where)
+    train(config, stop=stop_in(4, config))
+    for path in (tmp_path / "run/checkpoints").glob("step-*"):
+        (path / "state.json").write_text("{")
+    result, said = train(config)
+    assert "No checkpoint is whole: the run begins anew." in said
+    assert not any("Resuming" in line for line in said)
+    assert result.finished
+
+
+@pytest.mark.parametrize("writer", ["save_file", "torch.save"])
+def test_a_full_disk_is_told_with_the_checkpoint_that_is_left(tmp_path, where, monkeypatch, writer):
+    config = training_rows.train_config(tmp_path / "run", where)
+    train(config, stop=stop_in(3, config))
+    full = RuntimeError("[enforce fail] PytorchStreamWriter failed writing file data/1")
+    if writer == "save_file":
+        full = SafetensorError("Error while serializing: I/O error: File too large (os error 27)")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(f"cllm_core.train.checkpoint.{writer}", lambda *arguments: (_ for _ in ()).throw(full))
+        with pytest.raises(TrainingError, match=r"the disk is full .*; the last good checkpoint is step-000003\. Free"):
+            train(config)
+    assert [path.name for path in (tmp_path / "run/checkpoints").iterdir()] == ["step-000003"]
+    assert train(config)[0].finished
+
+
+def test_a_run_is_not_resumed_on_other_rows(tmp_path, where):
+    data = tmp_path / "prompts.jsonl"
+    data.write_bytes(Path(where["data"]).read_bytes())
+    config = training_rows.train_config(tmp_path / "run", {**where, "data": str(data)})
+    train(config, stop=stop_in(3, config))
+    rows = data.read_text().splitlines()
+    data.write_text("\n".join([*rows[1:], rows[0]]) + "\n")
+    with pytest.raises(TrainingError, match="The rows are not those that the run in"):
+        train(config)
+    data.write_text("\n".join(rows) + "\n")
+    assert train(config)[0].finished
 
 
 def test_a_finished_run_says_that_nothing_is_left_to_do(tmp_path, where):

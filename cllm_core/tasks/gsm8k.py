@@ -6,7 +6,8 @@ from pathlib import Path
 
 from cllm_core.tasks.base import Example, check_split, cut_at, find_file, hub_rows, read_rows, sample
 
-NUMBER = re.compile(r"(?<![\w.)])-?\$?\d[\d,]*(?:\.\d+)?|(?<=[\w)])\d[\d,]*(?:\.\d+)?")
+_DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?![\d,]*\d)|\d+)(?:\.\d+)?"  # 1,250.00 is one number; 1, 2 and 1,2 are two
+NUMBER = re.compile(rf"(?<![\w.)])[-−]?\$?(?:{_DIGITS}|\.\d+)|(?<=[\w)]){_DIGITS}")
 
 
 class Gsm8k:
@@ -50,4 +51,6 @@ def final_number(text: str) -> Decimal | None:
     """
     *_, tail = text.rpartition("####")
     found = NUMBER.findall(tail)
-    return Decimal(re.sub(r"[$,]", "", found[0 if "####" in text else -1])) if found else None
+    if not found:
+        return None
+    return Decimal(re.sub(r"[$,]", "", found[0 if "####" in text else -1]).replace("−", "-"))

@@ -49,7 +49,8 @@ class HumanEval:
     def program(self, example: Example, text: str) -> str:
         """Return the program that checks an answer: the function, its tests, and the call of the tests.
 
-        An answer that gives the whole function again (in a code block, or by itself) is taken up to its end.
+        An answer that gives the whole function again (in a code block, or by itself) is taken up to its end, and so is
+        a body: a model that is done goes on in prose.
         """
         entry = example.meta["entry_point"]
         head = re.compile(rf"^(?:async )?def {re.escape(entry)}\b", re.MULTILINE)
@@ -57,8 +58,8 @@ class HumanEval:
         code = next((block for block in blocks if head.search(block)), None)
         if code is None:  # a body; where it opens the answer, a fence behind it only closes a block
             code = text if not blocks or text.lstrip("\n").startswith((" ", "\t")) else blocks[0]
-        body = f"    pass\n\n{_program(code)}" if head.search(code) else cut_at(code, self.stop_strings)
-        return f"{example.prompt}{body}\n{example.meta['test']}\ncheck({entry})\n"
+        body = f"    pass\n\n{code}" if head.search(code) else cut_at(code, self.stop_strings)
+        return f"{_program(example.prompt + body)}\n{example.meta['test']}\ncheck({entry})\n"
 
     def check(self, example: Example, text: str) -> dict[str, float]:
         """Return pass_at_1, or nothing where running code was not allowed."""
@@ -71,7 +72,7 @@ _BLOCK = re.compile(r"^ *```\w*\n(.*?)(?:^ *```|\Z)", re.DOTALL | re.MULTILINE)
 
 
 def _program(code: str) -> str:
-    """Return as many first lines as are a program: a model that is done goes on in prose."""
+    """Return as many first lines as are a program."""
     lines = code.split("\n")
     for end in range(len(lines), 0, -1):
         try:

@@ -36,7 +36,8 @@ class Spider:
         self.schema = schema
         shown = {"needed": "The prompt shows only the tables that the gold query reads, which makes the task easier."}
         self.notes: tuple[str, ...] = (
-            "Queries are run on databases generated from the schemas, not on Spider's own rows.",
+            "Queries are run on databases generated from the schemas, not on Spider's own rows; a few wrong ones pass, "
+            "such as COUNT(*) >= 50 for COUNT(*) > 50 where no group has exactly 50.",
             shown.get(schema, "The prompt shows all tables; wide ones are cut."),
         )
         self.max_schema_chars = max_schema_chars

@@ -21,14 +21,26 @@ def make_trainable(lm: Any, *, method: str, rank: int, alpha: int, seed: int, st
 
     `start` is an adapter to go on from: it stays an adapter of the same model for `lora` (its own rank and alpha
     hold), and is merged into the weights for `full`. Trainable weights become float32, whatever the model is in.
-    LoRA changes the layers of `lm` in place.
+    LoRA changes the layers of `lm` in place. Dropout is off: fixed points are those of the whole model, and a resumed
+    run has no dice to remember.
     """
     with _quiet():
         model = _trainable(lm, method=method, rank=rank, alpha=alpha, seed=seed, start=start)
     for parameter in model.parameters():
         if parameter.requires_grad:
             parameter.data = parameter.data.float()
+    _without_dropout(model)
     return model
+
+
+def _without_dropout(model: torch.nn.Module) -> None:
+    """Set every dropout to zero: modules, and the rates that attention layers hand to functions."""
+    for module in model.modules():
+        if isinstance(module, torch.nn.modules.dropout._DropoutNd):
+            module.p = 0.0
+        for name, value in vars(module).items():
+            if isinstance(value, float) and ("dropout" in name or name in ("layerdrop", "attn_pdrop", "resid_pdrop")):
+                setattr(module, name, 0.0)
 
 
 def _trainable(lm: Any, *, method: str, rank: int, alpha: int, seed: int, start: Path | None) -> Any:
@@ -47,8 +59,9 @@ def _trainable(lm: Any, *, method: str, rank: int, alpha: int, seed: int, start:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep peft's use of a renamed property of transformers from the user's screen."""
+    """Keep peft's use of a renamed property, and what it sets right by itself, from the user's screen."""
     with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"fan_in_fan_out is set to False", UserWarning)
         warnings.filterwarnings("ignore", r"`is_gradient_checkpointing` is deprecated", FutureWarning)
         yield
 

@@ -8,9 +8,12 @@ import peft
 import torch
 import transformers
 
+from cllm_core.errors import CllmError
+from cllm_core.files import write_text
+from cllm_core.io import parse_json
 from cllm_core.options import flags
 from cllm_core.tasks import get_task
-from cllm_core.train.config import TrainConfig
+from cllm_core.train.config import CollectConfig, TrainConfig
 from cllm_core.types import ModelInfo
 
 CARD = "card.md"  # the last file of a finished run
@@ -49,20 +52,43 @@ def write_card(
         "## Recipe",
         "",
         "```",
+        *_collecting(config),
         command(config),
         "```",
         "",
         "Metrics of every step are in metrics.jsonl, all settings in config.json.",
         "",
     ]
-    (folder / CARD).write_text("\n".join(lines), encoding="utf-8")
+    write_text(folder / CARD, "\n".join(lines))
 
 
 def _data(config: TrainConfig) -> str:
-    if config.rows:
-        return f"collected rows ({config.rows})"
-    task = get_task(config.task)
-    return f"gold answers of {task.title}, split {config.split}; {task.source}; licence {task.licence}"
+    if not config.rows:
+        return f"gold answers of {_source(config.task, config.split)}"
+    found = _collected(config)
+    if found is None:
+        return f"collected rows ({config.rows}), which do not tell where they are from"
+    answers = "gold answers" if found.answers == "gold" else f"answers of {Path(found.model).name}"
+    return f"{answers} to {_source(found.task, found.split)}"
+
+
+def _source(name: str, split: str) -> str:
+    task = get_task(name)
+    return f"{task.title}, split {split}; {task.source}; licence {task.licence}"
+
+
+def _collecting(config: TrainConfig) -> list[str]:
+    """Return the command that made the rows, if they tell it."""
+    found = _collected(config) if config.rows else None
+    return [shlex.join(["python", "-m", "cllm_core", "collect", *flags(found)])] if found else []
+
+
+def _collected(config: TrainConfig) -> CollectConfig | None:
+    """Return the settings by which the rows were collected; None where their folder does not hold them."""
+    try:
+        return CollectConfig(**parse_json((Path(config.rows) / "config.json").read_bytes()))
+    except (OSError, TypeError, CllmError):
+        return None
 
 
 def command(config: TrainConfig) -> str:

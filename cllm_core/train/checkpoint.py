@@ -4,14 +4,18 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from cllm_core.errors import TrainingError
+from cllm_core.memory import is_out_of_memory
 from cllm_core.train.folder import KEPT
 
 WEIGHTS, OPTIMIZER, STATE = "weights.safetensors", "optimizer.pt", "state.json"
@@ -35,19 +39,45 @@ def save(folder: Path, checkpoint: Checkpoint, *, keep: int, extra: Callable[[Pa
     final = folder / f"step-{checkpoint.step:06d}"
     partial = folder / f".{final.name}.partial"
     shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    save_file(dict(checkpoint.weights), partial / WEIGHTS)
-    torch.save(dict(checkpoint.optimizer), partial / OPTIMIZER)
-    extra(partial)
-    files = {name: _checksum(partial / name) for name in (WEIGHTS, OPTIMIZER)}
-    state = {"step": checkpoint.step, "files": files, "progress": dict(checkpoint.progress)}
-    (partial / STATE).write_text(json.dumps(state), encoding="utf-8")
-    shutil.rmtree(final, ignore_errors=True)
-    os.replace(partial, final)
+    try:
+        with writing(folder):
+            partial.mkdir(parents=True)
+            save_file(dict(checkpoint.weights), partial / WEIGHTS)
+            torch.save(dict(checkpoint.optimizer), partial / OPTIMIZER)
+        extra(partial)
+        with writing(folder):
+            files = {name: _checksum(partial / name) for name in (WEIGHTS, OPTIMIZER)}
+            state = {"step": checkpoint.step, "files": files, "progress": dict(checkpoint.progress)}
+            (partial / STATE).write_text(json.dumps(state), encoding="utf-8")
+            shutil.rmtree(final, ignore_errors=True)
+            os.replace(partial, final)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)  # half a checkpoint is of no use, and takes room
     for old in _numbered(folder)[:-keep]:
         if not (old / KEPT).exists():
             shutil.rmtree(old, ignore_errors=True)
     return final
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Have a write that fails, in whatever library, say so with the checkpoint that is left; TrainingError."""
+    try:
+        yield
+    except (OSError, SafetensorError, RuntimeError) as error:
+        if is_out_of_memory(error):
+            raise
+        why = getattr(error, "strerror", None) or (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise TrainingError(
+            f"The run cannot write to its folder, most likely the disk is full ({why}); {last_good(folder)}. "
+            "Free some space and resume."
+        ) from error
+
+
+def last_good(folder: Path) -> str:
+    """Say which checkpoint is left, in a few words."""
+    kept = _numbered(folder)
+    return f"the last good checkpoint is {kept[-1].name}" if kept else "there is no checkpoint before it"
 
 
 def load_newest(folder: Path, say: Callable[[str], None]) -> Checkpoint | None:
@@ -55,7 +85,7 @@ def load_newest(folder: Path, say: Callable[[str], None]) -> Checkpoint | None:
     for path in reversed(_numbered(folder)):
         fault, state = _inspect(path)
         if fault:
-            say(f"Checkpoint {path.name} is broken ({fault}): going back to the one before it.")
+            say(f"Checkpoint {path.name} is broken ({fault}) and is passed over.")
             continue
         return Checkpoint(
             step=state["step"],
@@ -63,6 +93,8 @@ def load_newest(folder: Path, say: Callable[[str], None]) -> Checkpoint | None:
             optimizer=torch.load(path / OPTIMIZER, map_location="cpu", weights_only=True),
             progress=state["progress"],
         )
+    if _numbered(folder):
+        say("No checkpoint is whole: the run begins anew.")
     return None
 
 

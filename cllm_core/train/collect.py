@@ -19,6 +19,7 @@ from accelerate import PartialState
 from cllm_core import models
 from cllm_core.decoders.jacobi import draft_guesser
 from cllm_core.errors import ConfigError, TrainingError
+from cllm_core.files import write_text
 from cllm_core.sampling import describe_defaults
 from cllm_core.tasks import Example, get_task
 from cllm_core.train.answers import ReadRow, greedy_answers, read_answers
@@ -31,7 +32,7 @@ from cllm_core.train.memory import memory_advice
 from cllm_core.train.processes import leaving_together
 from cllm_core.train.rows import Row, State
 from cllm_core.train.signals import Stop, stop_on_signals
-from cllm_core.train.store import Dropped, read_shards, shard_path, write_arrow, write_shard, write_source
+from cllm_core.train.store import SUMMARY, Dropped, read_shards, shard_path, write_arrow, write_shard, write_source
 from cllm_core.train.student import check_packing
 from cllm_core.train.trajectories import jacobi_states
 from cllm_core.types import DecodeConfig
@@ -70,6 +71,8 @@ def collect(config: CollectConfig, *, stop: Stop = lambda: False, tell: Say = pr
     shards = [examples[at : at + config.shard] for at in range(0, len(examples), config.shard)]
     missing = [number for number in range(len(shards)) if not shard_path(folder, number).exists()]
     own = [number for number in missing if number % process.num_processes == process.process_index]
+    if missing and process.is_main_process:
+        (folder / SUMMARY).unlink(missing_ok=True)  # it is written when nothing is missing any more
     if process.num_processes > 1:
         say(f"{process.num_processes} processes share the work.")
     if len(missing) < len(shards):
@@ -191,7 +194,7 @@ def _finish(folder: Path, config: CollectConfig, shards: int, main: bool, say: S
     elif main:
         cost = estimate(rows, config.model)
         summary = {"rows": len(rows), "dropped": dict(dropped), "cost": asdict(cost)}
-        (folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+        write_text(folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
         if config.format == "arrow" and rows:
             write_arrow(folder, rows)
         say(cost.sentence())

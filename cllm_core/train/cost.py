@@ -1,12 +1,13 @@
 """What a run will cost, said before it starts. Counts tokens; knows no clock and no model."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from cllm_core.train.rows import Row
 
-# tokens of pre-training, as the models' own cards give them; matched by the beginning of a model's name
+# tokens of pre-training, as the models' own cards give them, by what a model's name has before its size
 PRETRAINING_TOKENS = {
     "smollm2-135m": 2e12,
     "smollm2-360m": 4e12,
@@ -14,6 +15,9 @@ PRETRAINING_TOKENS = {
     "smollm2": 2e12,  # the bundled 135M
     "llama-2": 2e12,
     "meta-llama-3": 15e12,
+    "meta-llama-3.1": 15e12,
+    "llama-3.1": 15e12,
+    "llama-3.2": 9e12,
     "qwen2.5": 18e12,
     "deepseek-coder": 2e12,
 }
@@ -56,4 +60,7 @@ def estimate(rows: Sequence[Row], model: str) -> CostEstimate:
 def pretraining_tokens(model: str) -> float | None:
     """Return how many tokens a model was pre-trained on, by its name; None where that is not known."""
     name = model.rsplit("/", 1)[-1].lower()
-    return next((tokens for start, tokens in PRETRAINING_TOKENS.items() if name.startswith(start)), None)
+    for start, tokens in PRETRAINING_TOKENS.items():
+        if re.fullmatch(rf"{re.escape(start)}(-[\d.]+b.*|-instruct.*)?", name):
+            return tokens
+    return None

@@ -5,9 +5,10 @@ ids and a tokenizer; no model.
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,7 +96,10 @@ def _shortened(row: Row, length: int) -> Row:
 
 @dataclass(frozen=True)
 class Plan:
-    """Which rows each step learns: `rows_per_step` of them, every row once before any comes again."""
+    """Which rows each step learns: `rows_per_step` of them, every row once an epoch.
+
+    A row can meet itself in a step only where two epochs meet in it, or where there are fewer rows than a step takes.
+    """
 
     lengths: tuple[int, ...]  # tokens of each row, to put rows of like length side by side
     rows_per_step: int
@@ -108,7 +112,7 @@ class Plan:
 
     @property
     def sorted_steps(self) -> int:
-        """How many steps' rows are sorted together: never more than there are rows, or a row would meet itself."""
+        """How many steps' rows are sorted together: never more than an epoch has."""
         return max(1, min(_SORTED_STEPS, len(self.lengths) // self.rows_per_step))
 
 
@@ -116,9 +120,14 @@ class Plan:
 def _group(plan: Plan, number: int) -> list[list[int]]:
     """Return the steps of one group: its rows sorted by length and cut into steps, the steps in random order."""
     size = plan.rows_per_step * plan.sorted_steps
-    rows = [_row_at(plan, place) for place in range(number * size, (number + 1) * size)]
-    rows.sort(key=lambda row: -plan.lengths[row])
-    steps = [rows[at : at + plan.rows_per_step] for at in range(0, size, plan.rows_per_step)]
+
+    def longest_first(rows: Iterable[int]) -> list[int]:
+        return sorted(rows, key=lambda row: -plan.lengths[row])
+
+    places = range(number * size, (number + 1) * size)
+    parts = groupby(places, key=lambda place: place // len(plan.lengths))  # by epoch: each has a row but once
+    rows = [row for _, part in parts for row in longest_first(_row_at(plan, place) for place in part)]
+    steps = [longest_first(rows[at : at + plan.rows_per_step]) for at in range(0, size, plan.rows_per_step)]
     random.Random(f"{plan.seed}/group/{number}").shuffle(steps)
     return steps
 

@@ -60,6 +60,8 @@ def evaluate_command(config: EvaluateConfig, report: Report = print) -> dict[str
     report(as_table(result["lanes"]))
     for note in task.notes:
         report(note)
+    if result["partial"]:
+        raise KeyboardInterrupt  # what was measured is written and told
     return result
 
 
@@ -116,7 +118,8 @@ def evaluate(
     """Run every prompt through every lane (`base` and, where given, `cllm`) and return the JSON-ready measures.
 
     With `race` only the target's autoregressive lane and the CLLM's Jacobi lane are run, neither compared with another.
-    `each` is given every prompt as soon as it is measured, with its trajectories, which are in no file.
+    `each` is given every prompt as soon as it is measured, with its trajectories, which are in no file and not kept.
+    Ctrl-C ends it early, with the numbers of the prompts that were measured, marked `partial`.
     """
 
     def asked(example: Example) -> Prompt:
@@ -125,13 +128,20 @@ def evaluate(
     given = len(examples)
     examples = with_room(loaded, examples, asked, chat=chat, report=report)
     warm_up(loaded, asked(examples[0]), config, chat=chat)
-    measured = []
-    for number, example in enumerate(examples, 1):
-        lanes = compare(loaded, asked(example), config, chat=chat, lanes=RACE if race else tuple(LANES), check=not race)
-        measured.append(judge(task, example, lanes))
-        each(measured[-1])
-        if number % 10 == 0 or number == len(examples):
-            report(f"{number}/{len(examples)} prompts")
+    measured: list[Measured] = []
+    try:
+        for number, example in enumerate(examples, 1):
+            chosen = RACE if race else tuple(LANES)
+            lanes = compare(loaded, asked(example), config, chat=chat, lanes=chosen, check=not race)
+            found = judge(task, example, lanes)
+            each(found)
+            measured.append(_without_steps(found))
+            if number % 10 == 0 or number == len(examples):
+                report(f"{number}/{len(examples)} prompts")
+    except KeyboardInterrupt:
+        if not measured:
+            raise
+        report(f"Stopped after {len(measured)} of {len(examples)} prompts.")
     info = next(iter(loaded.values())).info
     return {
         "device": info.device_name or info.device,
@@ -139,9 +149,16 @@ def evaluate(
         "models": {side: asdict(model.info) for side, model in loaded.items()},
         "decode": asdict(config),
         "prompts": len(measured),
-        "left_out": given - len(measured),
+        "left_out": given - len(examples),
+        "partial": len(measured) < len(examples),
         "lanes": summarize(measured),
     }
+
+
+def _without_steps(measured: Measured) -> Measured:
+    """Return it without what no sum is made of: the passes of a thousand prompts would fill the memory."""
+    lanes = {key: replace(lane, trajectory=replace(lane.trajectory, steps=())) for key, lane in measured.lanes.items()}
+    return replace(measured, lanes=lanes)
 
 
 def judge(task: Task, example: Example, lanes: Mapping[str, LaneResult]) -> Measured:

@@ -3,7 +3,8 @@
 Knows no loss and no batch layout.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -30,6 +31,17 @@ def sum_in_chunks(hidden: Tensor, head: nn.Linear, loss: LossOfLogits, *, chunk:
     return total
 
 
+@contextmanager
+def _no_autocast_cache() -> Iterator[None]:
+    """Keep autocast from holding a half-precision copy of the layer for every chunk until the whole pass is over."""
+    before = torch.is_autocast_cache_enabled()
+    torch.set_autocast_cache_enabled(False)
+    try:
+        yield
+    finally:
+        torch.set_autocast_cache_enabled(before)
+
+
 class _SumInChunks(torch.autograd.Function):
     @staticmethod
     def forward(
@@ -39,18 +51,20 @@ class _SumInChunks(torch.autograd.Function):
         wanted = [index for index in range(3) if ctx.needs_input_grad[index]]
         grads: list[Any] = [torch.zeros_like(sources[index]) if index in wanted else None for index in range(3)]
         total = hidden.new_zeros((), dtype=torch.float32)
-        for start in range(0, len(hidden), chunk):
-            rows = slice(start, start + chunk)
-            inputs: list[Any] = [None if source is None else source.detach() for source in (hidden[rows], weight, bias)]
-            for index in wanted:
-                inputs[index].requires_grad_()
-            with torch.set_grad_enabled(bool(wanted)):
-                value = loss(F.linear(*inputs), start)
-            total += value.detach()
-            if wanted:
-                found = torch.autograd.grad(value, [inputs[index] for index in wanted])
-                for index, grad in zip(wanted, found, strict=True):
-                    (grads[index][rows] if index == 0 else grads[index]).add_(grad)
+        with _no_autocast_cache():
+            for start in range(0, len(hidden), chunk):
+                rows = slice(start, start + chunk)
+                parts = (hidden[rows], weight, bias)
+                inputs: list[Any] = [None if part is None else part.detach() for part in parts]
+                for index in wanted:
+                    inputs[index].requires_grad_()
+                with torch.set_grad_enabled(bool(wanted)):
+                    value = loss(F.linear(*inputs), start)
+                total += value.detach()
+                if wanted:
+                    found = torch.autograd.grad(value, [inputs[index] for index in wanted])
+                    for index, grad in zip(wanted, found, strict=True):
+                        (grads[index][rows] if index == 0 else grads[index]).add_(grad)
         ctx.save_for_backward(*grads)
         return total
 

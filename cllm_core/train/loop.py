@@ -27,7 +27,7 @@ from cllm_core.train.noise import NoiseSettings, advance, make_item
 from cllm_core.train.pack import Item, PackedBatch, pack
 from cllm_core.train.refresh import refresh_states
 from cllm_core.train.rows import Row
-from cllm_core.train.store import row_from_dict, row_to_dict
+from cllm_core.train.store import checksum, row_from_dict, row_to_dict
 from cllm_core.train.student import LossSums, Student, split_predictions
 
 SaveExtra = Callable[[Any], None]
@@ -52,6 +52,7 @@ class Loop:
         self.config, self.accelerator, self.rows, self.folder = config, accelerator, rows, folder
         self.step, self.tokens, self.seconds = 0, 0, 0.0  # optimizer steps done, tokens fed in them, their time
         self._renewed: dict[int, Row] = {}  # rows, by number, whose states were collected anew for the coming steps
+        self._rows_sum = checksum(rows)
         self._plain = student
         trained = [parameter for parameter in student.parameters() if parameter.requires_grad]
         optimizer = torch.optim.AdamW(trained, lr=config.lr, weight_decay=config.weight_decay)
@@ -71,6 +72,11 @@ class Loop:
             if self.accelerator.scaler is not None and found.optimizer["scaler"]:
                 self.accelerator.scaler.load_state_dict(found.optimizer["scaler"])
             progress = found.progress
+            if progress.get("rows", self._rows_sum) != self._rows_sum:
+                raise TrainingError(
+                    f"The rows are not those that the run in {self.folder.path} began with: resume it with the same "
+                    "data, or choose another folder."
+                )
             self.step, self.tokens, self.seconds = found.step, progress["tokens"], progress.get("seconds", 0.0)
             self._renewed = {int(number): row_from_dict(row) for number, row in progress.get("renewed", {}).items()}
         self.folder.forget_metrics_after(self.step)
@@ -114,6 +120,7 @@ class Loop:
                     "scaler": scaler.state_dict() if scaler is not None else {},
                 },
                 progress={
+                    "rows": self._rows_sum,
                     "tokens": self.tokens,
                     "seconds": self.seconds,
                     "renewed": {str(number): row_to_dict(row) for number, row in renewed.items()},
@@ -246,8 +253,7 @@ class Loop:
 
     def last_good(self) -> str:
         """Say which checkpoint is left, in a few words."""
-        kept = sorted(self.folder.checkpoints.glob("step-*"))
-        return f"the last good checkpoint is {kept[-1].name}" if kept else "there is no checkpoint before it"
+        return checkpoint.last_good(self.folder.checkpoints)
 
     def _sync_only(self, last: bool) -> AbstractContextManager[None]:
         """Exchange gradients between processes only with the last micro-batch of a step."""

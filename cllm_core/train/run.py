@@ -14,6 +14,7 @@ from cllm_core import models
 from cllm_core.errors import ConfigError, TrainingError
 from cllm_core.train.adapter import adapter_rank, causal_lm, make_trainable, save_adapter, save_model
 from cllm_core.train.card import CARD, write_card
+from cllm_core.train.checkpoint import writing
 from cllm_core.train.config import TrainConfig, check_stretch
 from cllm_core.train.cost import estimate
 from cllm_core.train.data import fit_rows, gold_rows
@@ -116,14 +117,16 @@ def _drive(loop: Loop, model: Any, loaded: "LoadedModel", stop: Stop, watch: Wat
 
     def at_checkpoint(checkpoint: Path) -> None:
         if config.method == "lora":
-            save_adapter(model, checkpoint / "adapter", base=loaded.info.name)
+            with writing(folder.checkpoints):
+                save_adapter(model, checkpoint / "adapter", base=loaded.info.name)
         watch(loaded, loop.step, checkpoint)
 
     finished = loop.run(stop, at_checkpoint)
     if not finished:
         folder.say(f"Stopped after step {loop.step} of {config.steps}: the same command goes on from there.")
     elif folder.writes:
-        _save_result(config, folder, model, loaded)
+        with writing(folder.checkpoints):
+            _save_result(config, folder, model, loaded)
         write_card(
             folder.path,
             config,

@@ -3,6 +3,7 @@
 Every prompt leaves one line: a row, or why it was dropped. Knows no model.
 """
 
+import hashlib
 import json
 import os
 from collections import Counter
@@ -19,6 +20,7 @@ from cllm_core.types import ModelInfo
 
 ARROW = "arrow"
 SOURCE = "model.json"  # which model answered
+SUMMARY = "summary.json"  # the last file of a finished collection
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,14 @@ def row_from_dict(data: Any) -> Row:
     ):
         raise FormatError(f"Row {row.id} has states that do not fit its answer's blocks.")
     return row
+
+
+def checksum(rows: Iterable[Row]) -> str:
+    """Return a checksum of the rows' prompts and answers, in their order."""
+    digest = hashlib.sha256()
+    for row in rows:
+        digest.update(json.dumps([row.id, row.prompt_ids, row.answer_ids]).encode())
+    return digest.hexdigest()[:16]
 
 
 def largest_id(rows: Iterable[Row]) -> int:
@@ -125,6 +135,8 @@ def read_rows(folder: Path) -> list[Row]:
     """Return the rows that were collected into a folder (its shards, or an Arrow data set); TrainingError if none."""
     if not folder.is_dir():
         raise TrainingError(f"There is no folder {folder}: collect rows into it first.")
+    if (folder / "config.json").is_file() and not (folder / SUMMARY).is_file():
+        raise TrainingError(f"The collection in {folder} is not finished: give its collect command again first.")
     rows, dropped = read_shards(folder)
     if not rows and (folder / "dataset_info.json").exists():
         import datasets  # slow to import, and only needed for Arrow

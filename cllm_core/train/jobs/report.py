@@ -119,6 +119,8 @@ def _measure(job: Job, loaded: "Mapping[str, LoadedModel]", examples: Sequence[E
         write_json(job.folder, _PROGRESS, {"done": len(runs), "total": len(examples), "seconds": spent})
 
     measures = evaluate.evaluate(loaded, task, examples, plan.decode_config(), chat=train.chat, report=print, each=each)
+    if measures["partial"]:
+        raise KeyboardInterrupt  # a report is of all its prompts
     for lane, share in together(runs, _answers(train)).items():
         measures["lanes"][lane]["collocations"] = asdict(share)
     split = plan.held_out(job.folder, task.splits)[0]
