@@ -17,6 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from safetensors import SafetensorError
+
 from cllm_core.cache import Progress, cache_folder, damage, locked, replacing, silent, write_manifest
 from cllm_core.errors import DownloadError, ModelError, ModelNotFound, ModelOffline
 
@@ -92,10 +94,11 @@ def ensure(
         raise ModelError(
             f"The model cannot be converted without a missing package: run `pip install -r requirements.txt` ({error})."
         ) from error
-    except OSError as error:
+    except (OSError, SafetensorError) as error:  # the library's own word for a disk that is full
+        why = getattr(error, "strerror", None) or error
         raise DownloadError(
-            f"The model cannot be kept in {folder.parent} ({error.strerror or error}): it needs 1 GB there; "
-            "free some space, or set CLLM_CACHE to another folder."
+            f"The model cannot be kept in {folder.parent} ({why}): it needs 1 GB there; free some space, or set "
+            "CLLM_CACHE to another folder."
         ) from error
     return folder
 

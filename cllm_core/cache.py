@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -20,6 +20,7 @@ Progress = Callable[[int, int, str], None]
 MANIFEST = "manifest.json"
 MANIFEST_VERSION = 1
 _CHUNK, _CHUNKS = 1 << 16, 64
+_PATIENCE = 0.5  # seconds between two reports of a wait
 
 
 def silent(done: int, total: int, stage: str) -> None:
@@ -93,14 +94,21 @@ def locked(folder: Path, report: Progress = silent) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        report(0, 0, "Waiting for another process that is preparing the model")
-        lock.acquire()
+        _wait(lock, report)
     try:
         for remains in folder.parent.glob(f"{folder.name}.*part"):
             shutil.rmtree(remains, ignore_errors=True)
         yield
     finally:
         lock.release()
+
+
+def _wait(lock: FileLock, report: Progress) -> None:
+    """Take the lock once it is free, reporting meanwhile: who reports may want to stop."""
+    while not lock.is_locked:
+        report(0, 0, "Waiting for another process that is preparing the model")
+        with suppress(Timeout):
+            lock.acquire(timeout=_PATIENCE)
 
 
 @contextmanager

@@ -6,9 +6,10 @@ Flags for settings come from the dataclass fields that declare them. Heavy libra
 import argparse
 import io
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +83,10 @@ def _loading(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _decode_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", default="smollm2", help="smollm2, a model folder, or a hub id (default smollm2)")
-    parser.add_argument("--prompt", required=True, help="the text to answer; - reads standard input")
+    parser.add_argument(
+        "--prompt", required=True, help="the text to answer; - reads standard input, less its last line end"
+    )
+    parser.add_argument("--adapter", help="a peft adapter of the model, to merge into it: a folder or a hub id")
     parser.add_argument("--raw", action="store_true", help="continue the text as it is, without a chat template")
     parser.add_argument("--out", type=Path, help="write the trajectory to this JSON file")
     _device_arguments(parser)
@@ -98,7 +102,8 @@ def _decode(arguments: argparse.Namespace) -> None:
     config = from_namespace(DecodeConfig, arguments)
     check_writable(arguments.out)
     prompt = _standard_input() if arguments.prompt == "-" else arguments.prompt
-    loaded = models.load(models.ModelSource.parse(arguments.model), **_loading(arguments))
+    source = replace(models.ModelSource.parse(arguments.model), adapter=arguments.adapter)
+    loaded = models.load(source, **_loading(arguments))
     trajectory = decode(loaded, loaded.encode(prompt, chat=not arguments.raw), config)
     if arguments.out:
         save(trajectory, arguments.out)
@@ -116,15 +121,16 @@ def _decode(arguments: argparse.Namespace) -> None:
 
 def _standard_input() -> str:
     try:
-        return sys.stdin.buffer.read().decode("utf-8")
+        return re.sub(r"\r?\n\Z", "", sys.stdin.buffer.read().decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise PromptError(f"The standard input is not UTF-8 text ({error.reason} at byte {error.start}).") from error
 
 
 def _compare_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--pair", default="smollm2", help="a pair's name (default smollm2)")
+    parser.add_argument("--pair", help="a pair's name (default smollm2)")
     parser.add_argument("--base", help="any base model instead of a pair: smollm2, a folder or a hub id")
-    parser.add_argument("--cllm", help="with --base: the consistency model made from it")
+    parser.add_argument("--cllm", help="with --base: the consistency model made from it, or its adapter's folder")
+    parser.add_argument("--no-chat", action="store_true", help="with --base: send prompts without a chat template")
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--prompt", help="one prompt")
     source.add_argument("--prompts", type=Path, help="a JSONL, CSV or text file of prompts")
@@ -147,20 +153,27 @@ def _compare(arguments: argparse.Namespace) -> None:
     check_writable(arguments.json, arguments.save_run)
     pair = _pair(arguments)
     config = from_namespace(DecodeConfig, arguments, pair.decode)
-    examples = _prompts(arguments)
+    examples, given = _prompts(arguments)
     loaded = {"base": models.load(pair.base, **_loading(arguments))}
     if pair.cllm:
         loaded["cllm"] = models.load(pair.cllm, **_loading(arguments))
     lanes = [*compare.DEFAULT_LANES, *(["cllm_ar"] if arguments.cllm_ar else [])]
-    given = len(examples)
     examples = compare.with_room(loaded, examples, lambda each: each.asked(pair.wrap), chat=pair.chat, report=_tell)
     compare.warm_up(loaded, examples[0].asked(pair.wrap), config, chat=pair.chat)
     results: list[tuple[str, Mapping[str, LaneResult]]] = []
+    told: set[str] = set()
     for number, example in enumerate(examples, 1):
         found = compare.compare(loaded, example.asked(pair.wrap), config, chat=pair.chat, lanes=lanes)
         results.append((example.prompt, found))
         _tell(f"{number}/{len(examples)} {example.id}")
-    result = compare.comparison_to_dict(pair.name, loaded, results, config) | {"left_out": given - len(examples)}
+        for note in dict.fromkeys(note for lane in found.values() for note in lane.trajectory.notes):
+            if note not in told:
+                told.add(note)
+                _tell(note)
+    result = compare.comparison_to_dict(pair.name, loaded, results, config)
+    for row, example in zip(result["prompts"], examples, strict=True):
+        row |= {"id": example.id} | ({"messages": example.chat()} if example.messages else {})
+    result |= {"chat": pair.chat, "template": pair.template, "left_out": given - len(examples)}
     if arguments.json:
         _write_json(arguments.json, result)
     if arguments.save_run:
@@ -174,24 +187,34 @@ def _pair(arguments: argparse.Namespace) -> "ModelPair":
     from cllm_core import models
 
     if arguments.base:
-        return models.pair_from_models(arguments.base, arguments.cllm)
+        if arguments.pair:
+            raise ConfigError("Give --pair or --base, not both.")
+        return models.pair_from_models(arguments.base, arguments.cllm, chat=not arguments.no_chat)
     if arguments.cllm:
         raise ConfigError("--cllm needs --base, the model it was made from.")
-    return models.find_pair(arguments.pair)
+    if arguments.no_chat:
+        raise ConfigError("--no-chat needs --base: a pair knows itself how its prompts are sent.")
+    return models.find_pair(arguments.pair or "smollm2")
 
 
-def _prompts(arguments: argparse.Namespace) -> "list[Example]":
+def _prompts(arguments: argparse.Namespace) -> "tuple[list[Example], int]":
+    """Return the prompts to run, and how many were given: those that cannot be used are told."""
     from cllm_core.tasks.base import Example
     from cllm_core.tasks.prompts import read_prompts
 
     if arguments.limit is not None and arguments.limit < 1:
         raise ConfigError(f"--limit must be at least 1, not {arguments.limit}.")
     if arguments.prompt is not None:
-        return [Example(id="prompt", prompt=arguments.prompt)]
+        if arguments.limit is not None:
+            raise ConfigError("--limit belongs to --prompts: there is one prompt only.")
+        if not arguments.prompt.strip():
+            raise PromptError("The prompt is empty: write something for the model to answer.")
+        return [Example(id="prompt", prompt=arguments.prompt)], 1
     file = read_prompts(arguments.prompts)
     if file.problems:
         print(file.summary(), file=sys.stderr)
-    return list(file.examples[: arguments.limit])
+    examples = list(file.examples[: arguments.limit])
+    return examples, len(examples) + len(file.problems)
 
 
 def _tell(line: str) -> None:

@@ -8,7 +8,7 @@ from cllm_core.collocations import CollocationTable, Share
 from cllm_core.errors import ConfigError
 from cllm_core.files import check_writable
 from cllm_core.mining import MiningConfig
-from cllm_core.options import add_arguments, from_namespace
+from cllm_core.options import add_arguments, from_namespace, option_fields
 
 _SHOWN = 20  # collocations in the printed list
 
@@ -38,12 +38,15 @@ def run_collocations(arguments: argparse.Namespace) -> None:
     for problem in corpus.problems:
         print(f"left out: {problem}", file=sys.stderr)
     if arguments.table:
+        for name in sorted({"name", *(field.name for field in option_fields(MiningConfig))} & _given(arguments)):
+            print(f"--{name.replace('_', '-')} changes nothing with --table.", file=sys.stderr)
         table = load_table(arguments.table)
     else:
         name = arguments.name or ", ".join(path.name for path in arguments.corpus)
-        if len(corpus.outputs) < config.min_outputs:
+        different = len({text.strip() for text in corpus.outputs} - {""})
+        if different < config.min_outputs:
             raise ConfigError(
-                f"The corpus has {len(corpus.outputs)} outputs, and a collocation must occur in {config.min_outputs}: "
+                f"The corpus has {different} different outputs, and a collocation must occur in {config.min_outputs}: "
                 "give more (each text file is one), or lower --min-outputs."
             )
         table = mine(corpus.outputs, config, name)
@@ -51,6 +54,10 @@ def run_collocations(arguments: argparse.Namespace) -> None:
     if arguments.out:
         save_table(table, arguments.out)
     print(report(table))
+
+
+def _given(arguments: argparse.Namespace) -> set[str]:
+    return {name for name, value in vars(arguments).items() if value != ""}
 
 
 def report(table: CollocationTable) -> str:

@@ -22,7 +22,12 @@ def export_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, help="the file to write (default: beside the run, with the format's ending)"
     )
+    _prompt_argument(parser)
     add_arguments(parser, ExportOptions)
+
+
+def _prompt_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--prompt", type=int, default=1, help="which prompt of a JSONL file, from 1 (default 1)")
 
 
 def run_export(arguments: argparse.Namespace) -> None:
@@ -30,20 +35,24 @@ def run_export(arguments: argparse.Namespace) -> None:
     from visualize.export import EXPORTERS, export
 
     options = from_namespace(ExportOptions, arguments)
-    data = export(_lanes(arguments.run), arguments.format, options)
+    if arguments.format not in EXPORTERS:
+        raise ExportError(f"There is no format {arguments.format!r}: choose one of {', '.join(EXPORTERS)}.")
     exporter = EXPORTERS[arguments.format]
-    for name in sorted({field.name for field in option_fields(ExportOptions)} & vars(arguments).keys() - exporter.uses):
-        print(f"--{name} changes nothing in {arguments.format}.", file=sys.stderr)
     out = arguments.out or arguments.run.with_name(f"{arguments.run.stem}{exporter.ending}")
     if out.resolve() == arguments.run.resolve():
         raise ExportError(f"{out.name} is the file that was read: name another one with --out.")
+    check_writable(out)
+    data = export(_lanes(arguments.run, arguments.prompt), arguments.format, options)
+    for name in sorted({field.name for field in option_fields(ExportOptions)} & vars(arguments).keys() - exporter.uses):
+        print(f"--{name} changes nothing in {arguments.format}.", file=sys.stderr)
     _write(out, data)
 
 
 def figure_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags of `figure`."""
     parser.add_argument("source", type=Path, help="a saved run, or (for speedup) what `compare --json` wrote")
-    parser.add_argument("--figure", default="progress", help="progress, states, known_states, gains, blocks, ...")
+    parser.add_argument("--figure", default="progress", help="its name (default progress); a wrong one lists them all")
+    _prompt_argument(parser)
     parser.add_argument("--out", type=Path, required=True, help="the file to write: .html, .png or .svg")
     parser.add_argument("--theme", choices=("light", "dark", "print"), default="print", help="colours (default print)")
 
@@ -59,7 +68,8 @@ def run_figure(arguments: argparse.Namespace) -> None:
     ending = arguments.out.suffix.lower().lstrip(".")
     if ending not in ("html", "png", "svg"):
         raise ExportError(f"{arguments.out.name} has no ending that says how to draw it: use .html, .png or .svg.")
-    figure = kind.draw(_source(arguments.source, kind.source))
+    check_writable(arguments.out)
+    figure = kind.draw(_source(arguments.source, kind.source, arguments.prompt))
     if ending == "html":
         _write(arguments.out, figures_page([figure], kind.label, arguments.theme))
     else:
@@ -81,9 +91,9 @@ def run_gallery(arguments: argparse.Namespace) -> None:
     print(f"{arguments.out / 'index.html'} ({len(pages)} runs)")
 
 
-def _source(path: Path, kind: str) -> Any:
+def _source(path: Path, kind: str, prompt: int) -> Any:
     if kind == "run":
-        return _lanes(path)
+        return _lanes(path, prompt)
     try:
         comparison = parse_json(path.read_bytes())
     except (OSError, FormatError) as error:
@@ -93,11 +103,14 @@ def _source(path: Path, kind: str) -> Any:
     return comparison
 
 
-def _lanes(path: Path) -> "Lanes":
+def _lanes(path: Path, prompt: int) -> "Lanes":
     """Read a run of any size, and say what was left out of its file."""
     from visualize.load import load_file
 
-    loaded = load_file(path, most=None)
+    try:
+        loaded = load_file(path, most=None, prompt=prompt)
+    except FormatError as error:
+        raise type(error)(f"{path.name}: {error}") from error
     for note in loaded.notes:
         print(f"{path.name}: {note}", file=sys.stderr)
     return loaded.lanes

@@ -46,7 +46,7 @@ def read_settings(path: Path) -> dict[str, Any]:
         settings = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise FormatError(f"Cannot read {path.name}: {error.strerror or error}.") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that is none, a number without end
         raise FormatError(f"{path.name} is neither YAML nor JSON: {' '.join(str(error).split())}.") from error
     if not isinstance(settings, dict) or not all(isinstance(name, str) for name in settings):
         raise FormatError(f"{path.name} must hold settings by name, such as `steps: 600`.")

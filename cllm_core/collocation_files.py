@@ -40,7 +40,7 @@ def read_corpus(paths: Iterable[Path]) -> Corpus:
             data = path.read_bytes()
         except OSError as error:
             raise FormatError(f"Cannot read {path.name}: {error.strerror or error}.") from error
-        if path.suffix not in (".json", ".jsonl"):
+        if path.suffix.lower() not in (".json", ".jsonl", ".ndjson"):
             corpus.outputs.append(data.decode("utf-8-sig", "replace"))
             continue
         for place, value in _values(data, path.name, corpus.problems):
@@ -139,7 +139,7 @@ def table_from_dict(data: Any) -> CollocationTable:
     if not isinstance(data, Mapping) or data.get("schema") != TABLE_SCHEMA:
         raise FormatError("This is not a collocation table: make one with `python -m cllm_core collocations`.")
     try:
-        if data["version"] > TABLE_VERSION:
+        if int(data["version"]) > TABLE_VERSION:
             raise NewerFormat("This collocation table was written by a newer version of this program: update it.")
         return CollocationTable(
             collocations=tuple(_collocation(each) for each in data["collocations"]),

@@ -255,6 +255,7 @@ def lane_to_dict(result: LaneResult) -> dict[str, Any]:
         **counts,
         "speedup": result.speedup,
         "equals_ar": result.equals_ar,
+        "notes": list(result.trajectory.notes),
     }
     if result.first_difference is not None:
         row["first_difference"] = asdict(result.first_difference)

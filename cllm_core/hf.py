@@ -245,6 +245,8 @@ def choose_device(device: str, dtype: str) -> tuple[str, str, list[str]]:
     except RuntimeError as error:
         raise ConfigError(f"There is no device {device!r}: use auto, cpu or cuda.") from error
     kind = place.type
+    if kind not in ("cpu", "cuda", "mps", "xpu"):
+        raise ConfigError(f"Models do not run on {device!r}: use auto, cpu or cuda.")
     if kind == "cuda" and not cuda:
         raise ConfigError("There is no CUDA GPU here: use --device cpu, or auto.")
     if kind == "cuda" and (place.index or 0) >= torch.cuda.device_count():

@@ -6,14 +6,15 @@ Token pieces are bytes; a piece that is valid UTF-8 is written as text, any othe
 import dataclasses
 import json
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cllm_core.errors import ConfigError, FormatError, NewerFormat
 from cllm_core.files import write_text
 from cllm_core.types import FINISHES, DecodeConfig, ModelInfo, Step, Trajectory
 
+T = TypeVar("T")
 SCHEMA = "cllm-trajectory"
 RUN_SCHEMA = "cllm-run"
 VERSION = 1  # of both schemas
@@ -55,7 +56,7 @@ def from_dict(data: Any) -> Trajectory:
 
 def _check_schema(data: Any, *schemas: str) -> None:
     if not isinstance(data, Mapping) or data.get("schema") not in schemas:
-        raise FormatError("This is not a trajectory file: it has no schema field that says so.")
+        raise FormatError(f"This is not a trajectory file: {_what_it_is(data)}")
     version = data.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise FormatError(f"This trajectory file has no usable version number ({version!r}).")
@@ -63,6 +64,14 @@ def _check_schema(data: Any, *schemas: str) -> None:
         raise NewerFormat(
             f"This trajectory was written in format {version}, and this program reads up to {VERSION}: update it."
         )
+
+
+def _what_it_is(data: Any) -> str:
+    if isinstance(data, Mapping) and data.get("schema") == RUN_SCHEMA:
+        return "it is a run, of one or more lanes; load_run reads it."
+    if isinstance(data, Mapping) and "prompts" in data and "summary" in data:
+        return "it is a comparison, which holds no passes; `compare --save-run FILE` writes the runs themselves."
+    return "it has no schema field that says so."
 
 
 def run_to_dict(lanes: Mapping[str, Trajectory]) -> dict[str, Any]:
@@ -108,6 +117,11 @@ def load_run(path: str | Path) -> dict[str, Trajectory]:
     return loads_run(_read(path))
 
 
+def load_runs(path: str | Path) -> list[dict[str, Trajectory]]:
+    """Read the runs of a JSONL file, one a line, such as `compare --save-run FILE.jsonl` writes; FormatError."""
+    return [run for _, run in _each_line(_read(path), loads_run)]
+
+
 def dumps(trajectory: Trajectory) -> str:
     """Return one line of strict JSON."""
     return _strict_json(to_dict(trajectory))
@@ -140,14 +154,14 @@ def save_jsonl(trajectories: Iterable[Trajectory], path: str | Path) -> None:
 
 def load_jsonl(path: str | Path) -> list[Trajectory]:
     """Read every trajectory of a JSON or JSONL file; FormatError names the line."""
-    return list(_lines(_read(path)))
+    return [trajectory for _, trajectory in _each_line(_read(path), loads)]
 
 
-def _lines(data: bytes) -> Iterator[Trajectory]:
+def _each_line(data: bytes, read: Callable[[bytes], T]) -> Iterator[tuple[int, T]]:
     for number, line in enumerate(data.split(b"\n"), 1):  # U+2028 and the like do not end a line
         if line.strip():
             try:
-                yield loads(line)
+                yield number, read(line)
             except NewerFormat:
                 raise
             except FormatError as error:

@@ -15,6 +15,7 @@ from typing import Any
 
 from cllm_core.bundled import NAME as BUNDLED
 from cllm_core.errors import ConfigError, FormatError, ModelNotFound, NewerFormat
+from cllm_core.hub import is_adapter
 from cllm_core.io import parse_json
 from cllm_core.types import DecodeConfig
 
@@ -208,11 +209,25 @@ def find_pair(name: str) -> ModelPair:
     raise ModelNotFound(f"There is no pair {name!r}: {hint}")
 
 
-def pair_from_models(base: str, cllm: str | None = None) -> ModelPair:
-    """Return a pair of any two models, each named as `ModelSource.parse` reads it."""
-    target, consistency = ModelSource.parse(base), ModelSource.parse(cllm) if cllm else None
+def pair_from_models(base: str, cllm: str | None = None, *, chat: bool = True) -> ModelPair:
+    """Return a pair of any two models, each named as `ModelSource.parse` reads it.
+
+    A CLLM that is an adapter's folder is that adapter on the base, whatever name its config has for it.
+    """
+    target = ModelSource.parse(base)
+    consistency = _made_from(target, ModelSource.parse(cllm)) if cllm else None
     title = f"{target.title} and {consistency.title}" if consistency else target.title
-    return ModelPair(name=title, title=title, base=target, cllm=consistency, examples=_EXAMPLES)
+    return ModelPair(name=title, title=title, base=target, cllm=consistency, chat=chat, examples=_EXAMPLES)
+
+
+def _made_from(target: ModelSource, consistency: ModelSource) -> ModelSource:
+    if consistency.kind != "folder" or not _is_adapter(consistency) or _is_adapter(target):
+        return consistency
+    return ModelSource(target.kind, target.where, target.revision, consistency.where)
+
+
+def _is_adapter(source: ModelSource) -> bool:
+    return source.kind == "folder" and is_adapter(Path(source.where))
 
 
 def write_pair(folder: Path, pair: ModelPair) -> Path:

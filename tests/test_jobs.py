@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
+from fnmatch import fnmatch
 from pathlib import Path
 
 import fake_job
@@ -19,7 +20,7 @@ import pytest
 
 from cllm_core.errors import ConfigError, TrainingError
 from cllm_core.tasks.base import Example, Message
-from cllm_core.train.jobs import runner, state
+from cllm_core.train.jobs import locks, runner, state
 from cllm_core.train.jobs.folder import Job, find_job, list_jobs, new_job
 from cllm_core.train.jobs.guard import Measures, agreement, collapse, repetition
 from cllm_core.train.jobs.locks import device_of, is_locked, lock_file, try_lock
@@ -378,9 +379,17 @@ def test_a_job_whose_process_does_not_come_up_says_so(make: Callable[..., Job], 
         runner.start(make())
 
 
-def test_only_visible_gpus_count(monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("name", ["/dev/nvidia0", "/dev/nvidia3", "/dev/nvidia12", "/dev/dxg", "/dev/kfd"])
+def test_a_gpu_is_seen_by_its_device_file_and_only_if_it_is_visible(monkeypatch: pytest.MonkeyPatch, name: str):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(locks, "glob", lambda pattern: [name] if fnmatch(name, pattern) else [])
+    assert device_of("auto") == device_of("cuda") == "gpu"
+    assert device_of("cpu") == "cpu"
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert device_of("auto") == device_of("cpu") == "cpu"
+    assert device_of("auto") == "cpu"
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    monkeypatch.setattr(locks, "glob", lambda pattern: ["/dev/nvidiactl"] if fnmatch("/dev/nvidiactl", pattern) else [])
+    assert device_of("auto") == "cpu"
 
 
 def test_a_line_that_is_being_written_is_left_out(runs: Path):

@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -52,14 +52,16 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def make(tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Job]:
+def make(tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Job]]:
     monkeypatch.setenv("CLLM_RUNS", str(tmp_path / "runs"))
 
     def make_job(config: JobConfig = SMALL, **train: Any) -> Job:
         plan = JobPlan(train={**TRAIN, "model": model, **train}, job=config)
         return new_job(plan, prompts=PROMPTS, held_out=PROMPTS[:3])
 
-    return make_job
+    yield make_job
+    for job in list_jobs(tmp_path / "runs"):
+        runner.stop(job)  # one that a failed test left running
 
 
 def weights(job: Job, step: int) -> dict[str, torch.Tensor]:

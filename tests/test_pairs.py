@@ -116,6 +116,7 @@ def test_any_two_models_make_a_pair(tmp_path):
     assert (pair.base.kind, pair.cllm.kind) == ("folder", "hub")
     assert pair.title == "mine and owner/name"
     assert pair_from_models("smollm2").cllm is None
+    assert not pair_from_models("smollm2", chat=False).chat
     with pytest.raises(ModelNotFound):
         pair_from_models("smollm2", "no such thing")
 
@@ -214,3 +215,15 @@ def test_a_newer_pair_file_is_refused_politely(runs):
 def test_a_trained_pair_cannot_take_the_name_of_one_on_offer(runs):
     write_pair(runs / "a", trained_pair(runs / "a", "smollm2"))
     assert find_pair("smollm2") is PAIRS["smollm2"]
+
+
+def test_an_adapter_beside_its_base_is_put_on_that_base_whatever_it_calls_it(tmp_path):
+    base, adapter = tmp_path / "mine", tmp_path / "adapter"
+    for folder, name in ((base, "config.json"), (adapter, "adapter_config.json")):
+        folder.mkdir()
+        (folder / name).write_text("{}")
+    pair = pair_from_models(str(base), str(adapter))
+    assert (pair.cllm.where, pair.cllm.adapter) == (str(base), str(adapter))
+    assert pair_from_models("smollm2", str(adapter)).cllm == ModelSource("bundled", "smollm2", "", str(adapter))
+    two = pair_from_models(str(adapter), str(adapter))  # a target that is an adapter itself: each finds its own base
+    assert (two.cllm.where, two.cllm.adapter) == (str(adapter), None)

@@ -41,6 +41,46 @@ def problems_of(data: bytes, name: str = "file.jsonl") -> dict[int, str]:
     return {problem.line: problem.reason for problem in read_prompts(data, name=name).problems}
 
 
+def test_a_json_array_holds_a_row_an_entry():
+    rows = [{"prompt": "a"}, {"promt": "b"}, {"prompt": "c"}]
+    for text in (json.dumps(rows), json.dumps(rows, indent=1), "[\n" + ",\n".join(map(json.dumps, rows)) + "\n]"):
+        assert prompts_of(text.encode(), "file.json") == ["a", "c"]
+        assert list(problems_of(text.encode(), "file.json")) == [2]
+    assert prompts_of(json.dumps(rows[0], indent=2).encode(), "file.json") == ["a"]
+
+
+def test_plain_text_may_begin_with_a_brace():
+    assert prompts_of(b"{x} is a set. What is it?\nSecond prompt", "file.txt") == [
+        "{x} is a set. What is it?",
+        "Second prompt",
+    ]
+    assert prompts_of(b'\n{"prompt": "a"}\n', "file.txt") == ["a"]
+
+
+def test_numbers_are_taken_as_text_and_null_as_absent():
+    rows = [
+        {"prompt": "2+2", "answer": 4, "id": 1.5},
+        {"prompt": "a", "id": None, "answer": None},
+        {"prompt": None, "messages": [{"role": "user", "content": "m"}]},
+        {"prompt": "b", "id": ["x"]},
+        {"prompt": "c", "answer": True},
+    ]
+    data = "\n".join(map(json.dumps, rows)).encode()
+    found = read_prompts(data, name="file.jsonl")
+    assert [(each.id, each.prompt, each.answer) for each in found.examples] == [
+        ("1.5", "2+2", "4"), ("2", "a", None), ("3", "m", None),
+    ]  # fmt: skip
+    assert problems_of(data) == {4: "its id is a list, not text", 5: "its answer is true or false, not text"}
+
+
+def test_a_task_of_prompts_tells_of_the_rows_it_left_out(tmp_path: Path):
+    (tmp_path / "p.jsonl").write_text('{"prompt": "a"}\n{"promt": "b"}\n')
+    task = get_task("prompts")
+    assert len(task.load("test", data=tmp_path / "p.jsonl")) == 1
+    assert task.notes == ("1 of 2 rows used; line 2: it has no \"prompt\" (it has 'promt').",)
+    assert get_task("prompts").notes == ()
+
+
 def test_good_rows_of_a_messy_file_are_used_as_they_are():
     assert prompts_of(MESSY_BYTES) == ["good", SEPARATORS, "مرحبا 🤗", "last, no newline"]
 

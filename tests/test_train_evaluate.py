@@ -9,7 +9,15 @@ from cllm_core import models, pairs
 from cllm_core.errors import ConfigError, ExportError, TaskError
 from cllm_core.tasks import Example, get_task
 from cllm_core.train.config import EvaluateConfig
-from cllm_core.train.evaluate import as_table, decode_config, evaluate, evaluate_command, held_out, summarize
+from cllm_core.train.evaluate import (
+    as_table,
+    chosen_pair,
+    decode_config,
+    evaluate,
+    evaluate_command,
+    held_out,
+    summarize,
+)
 from cllm_core.types import DecodeConfig
 
 
@@ -178,3 +186,9 @@ def test_running_programs_is_asked_for_by_its_flag(tmp_path):
 def test_a_file_that_could_not_be_written_is_refused_before_any_work(tmp_path):
     with pytest.raises(ExportError, match="There is no folder"):
         evaluate_command(settings(tmp_path, json=str(tmp_path / "none/out.json")))
+
+
+def test_a_cllm_may_be_a_whole_model_that_full_training_wrote(tmp_path):
+    model = model_folders.write_model(tmp_path / "tuned")
+    pair = chosen_pair(settings(tmp_path, model="smollm2", cllm_adapter=str(model)))
+    assert (pair.cllm.kind, pair.cllm.where, pair.cllm.adapter) == ("folder", str(model), None)

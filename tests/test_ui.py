@@ -1,5 +1,6 @@
 """What the app makes of the environment, of the form and of a browser that cannot be trusted; no model, no server."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,7 @@ from visualize.tabs.compare import begin, decode, open_file, queue_place, reques
 from visualize.tabs.controls import control, options_from
 from visualize.tabs.form import OPTIONS, OWN_MODELS, pair_updates, suited_options
 from visualize.tabs.status import status_json
+from visualize.training import target_models
 from visualize.ui import build_ui, theme
 
 DEFAULTS = [option_field(DecodeConfig, name).default for name in OPTIONS]
@@ -65,6 +67,26 @@ def test_every_setting_can_be_given():
 def test_a_bad_number_in_the_environment_is_named(name: str, value: str):
     with pytest.raises(ConfigError, match=f"{name} must be a whole number"):
         AppSettings.from_environment({name: value})
+
+
+def test_a_slip_of_the_pen_in_the_list_of_models_is_named():
+    with pytest.raises(ConfigError, match=r"CLLM_MODELS names 'json-smolm2', which is no pair \(.*json-smollm2"):
+        AppSettings.from_environment({"CLLM_MODELS": "smollm2,json-smolm2"})
+
+
+@pytest.mark.parametrize("most", ["1", "2"])
+def test_the_smallest_limit_of_tokens_still_makes_a_page(most: str):
+    settings = AppSettings.from_environment({"CLLM_MAX_NEW_TOKENS": most})
+    limit = control(DecodeConfig, "max_new_tokens", maximum=settings.max_new_tokens)
+    assert limit.value == limit.maximum == int(most)
+
+
+def test_where_only_a_trained_pair_is_on_the_list_its_plain_model_can_be_trained():
+    listed = AppSettings.from_environment(
+        {"SPACE_ID": "o/s", "CLLM_ENABLE_TRAINING": "1", "CLLM_MODELS": "json-smollm2"}
+    )
+    assert target_models(listed) == {"smollm2": "smollm2"}
+    assert target_models(AppSettings())["smollm2"].startswith("SmolLM2")
 
 
 def test_a_public_space_loads_no_models_of_strangers_and_offers_no_pair_that_needs_a_gpu():
@@ -324,3 +346,11 @@ def test_a_bad_variable_and_a_taken_port_are_said_in_one_line(
     monkeypatch.setenv("CLLM_PORT", "none")
     assert app.main() == 1
     assert "CLLM_PORT must be a whole number" in capsys.readouterr().err
+
+
+def test_the_app_reaches_its_own_page_whatever_proxy_there_is(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("NO_PROXY", "example.org")
+    monkeypatch.delenv("no_proxy", raising=False)
+    app._keep_proxies_out()
+    for name in ("no_proxy", "NO_PROXY"):
+        assert {"example.org", "localhost", "127.0.0.1"} <= set(os.environ[name].split(","))

@@ -25,8 +25,11 @@ class LoadedRun:
     notes: tuple[str, ...] = ()
 
 
-def load_file(path: Path, most: int | None = MOST_BYTES) -> LoadedRun:
-    """Read a trajectory file of at most so many bytes (None: any); FormatError says what is wrong with it."""
+def load_file(path: Path, most: int | None = MOST_BYTES, prompt: int = 1) -> LoadedRun:
+    """Read a trajectory file of at most so many bytes (None: any), of several prompts the one of that number, from 1.
+
+    FormatError says what is wrong with it.
+    """
     try:
         size = path.stat().st_size
         if most is not None and size > most:
@@ -34,7 +37,7 @@ def load_file(path: Path, most: int | None = MOST_BYTES) -> LoadedRun:
                 f"The file has {size / 1e6:,.0f} MB and the player takes up to {most / 1e6:,.0f} MB: "
                 "the command `export` reads larger ones."
             )
-        return read_lanes(path.read_bytes())
+        return read_lanes(path.read_bytes(), prompt)
     except OSError as error:
         raise FormatError(f"The file cannot be read ({error.strerror or error}): choose it again.") from error
 
@@ -44,8 +47,8 @@ def bundled_runs(folder: Path = TRACES) -> dict[str, Path]:
     return {path.stem.replace("-", " ").replace("_", " "): path for path in sorted(folder.glob("*.json"))}
 
 
-def read_lanes(data: bytes) -> LoadedRun:
-    """Read the lanes in the bytes of a JSON or JSONL file.
+def read_lanes(data: bytes, prompt: int = 1) -> LoadedRun:
+    """Read the lanes of one prompt in the bytes of a JSON or JSONL file.
 
     Bad lines of a JSONL file are left out and told by their number, as are further prompts and lanes beyond
     MOST_LANES: one player shows the lanes of one prompt.
@@ -58,8 +61,8 @@ def read_lanes(data: bytes) -> LoadedRun:
         lines = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
         if len(lines) < 2 or (not _is_json(lines[0][1]) and not _is_json(lines[-1][1])):
             raise FormatError(f"{whole} Choose a JSON file that was saved here.") from whole
-        return _one_prompt(*_read_lines(lines))
-    return _one_prompt(list(run_from_dict(value).items()), [])
+        return _one_prompt(*_read_lines(lines), prompt)
+    return _one_prompt(list(run_from_dict(value).items()), [], prompt)
 
 
 def _is_json(line: bytes) -> bool:
@@ -84,15 +87,18 @@ def _read_lines(lines: list[tuple[int, bytes]]) -> tuple[list[tuple[str, Traject
     return found, problems
 
 
-def _one_prompt(found: list[tuple[str, Trajectory]], problems: list[str]) -> LoadedRun:
+def _one_prompt(found: list[tuple[str, Trajectory]], problems: list[str], number: int) -> LoadedRun:
     if not found:
         raise FormatError("The file holds no lanes: choose another one.")
-    prompt = found[0][1].prompt
-    same = [(key, trajectory) for key, trajectory in found if trajectory.prompt == prompt]
+    asked = list(dict.fromkeys(trajectory.prompt for _, trajectory in found))
+    if not 1 <= number <= len(asked):
+        raise FormatError(f"The file holds {len(asked)} prompts: there is none of number {number}.")
+    same = [(key, trajectory) for key, trajectory in found if trajectory.prompt == asked[number - 1]]
     notes = problems[:3] + ([f"{len(problems) - 3} more lines were left out."] if len(problems) > 3 else [])
     if len(same) < len(found):
         notes.append(
-            f"The file holds other prompts too: the {len(same)} of {len(found)} lanes of its first one are shown."
+            f"The file holds other prompts too: the {len(same)} of {len(found)} lanes of its "
+            f"{'first one' if number == 1 else f'number {number}'} are shown."
         )
     if len(same) > MOST_LANES:
         notes.append(f"The first {MOST_LANES} of {len(same)} lanes are shown.")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from cllm_core.errors import ConfigError, ModelNotFound
 from cllm_core.options import option_field
-from cllm_core.pairs import ModelPair, all_pairs, pair_from_models
+from cllm_core.pairs import ModelPair, ModelSource, all_pairs, pair_from_models
 from cllm_core.train.jobs.folder import made_by
 from cllm_core.types import DecodeConfig
 from visualize.load import MOST_BYTES
@@ -43,6 +43,7 @@ class AppSettings:
         public = bool(environment.get("SPACE_ID"))
         most = _MOST_TOKENS_ON_A_SPACE if public else _MOST_TOKENS
         models = {name.strip() for name in environment.get("CLLM_MODELS", "").split(",")} - {""}
+        _check_names(models)
         return cls(
             host=environment.get("CLLM_HOST") or None,
             port=_number(environment, "CLLM_PORT", None, 65535),
@@ -104,6 +105,17 @@ class AppSettings:
                     "where any model folder or hub id can be used."
                 )
         return pair_from_models(base, cllm or None)
+
+
+def _check_names(models: set[str]) -> None:
+    """Raise ConfigError for a name that is neither a pair's nor a model's: it would only make the list shorter."""
+    for name in sorted(models - set(all_pairs())):
+        try:
+            ModelSource.parse(name)
+        except ModelNotFound as error:
+            raise ConfigError(
+                f"CLLM_MODELS names {name!r}, which is no pair ({', '.join(all_pairs())}), folder or hub id."
+            ) from error
 
 
 def _number(environment: Mapping[str, str], name: str, default: int | None, most: int) -> int | None:

@@ -95,12 +95,16 @@ def _target(settings: AppSettings, model: str, own_model: str) -> str:
 
 
 def target_models(settings: AppSettings) -> dict[str, str]:
-    """Return the models that can be trained without naming one: title by name. Base models of the pairs on offer."""
-    return {
-        str(pair.base): pair.base.title if pair.base.kind == "hub" else pair.title.removesuffix(" (base only)")
-        for pair in settings.pairs().values()
-        if pair.base.adapter is None and pair.base.kind != "folder" and pair.cllm is None
-    }
+    """Return the models that can be trained without naming one, title by name: the plain bases of pairs on offer."""
+    found: dict[str, str] = {}
+    for pair in settings.pairs().values():
+        if pair.base.kind == "folder":
+            continue
+        alone = pair.cllm is None and pair.base.adapter is None and pair.base.kind != "hub"
+        title = pair.title.removesuffix(" (base only)") if alone else str(pair.base)
+        if alone or str(pair.base) not in found:
+            found[str(pair.base)] = title
+    return found
 
 
 def _hold_to_limits(values: Mapping[str, Any]) -> None:

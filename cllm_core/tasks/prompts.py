@@ -25,7 +25,7 @@ Row = tuple[int, Example | str]  # physical line number, and the example or what
 class Problem:
     """A row that was left out."""
 
-    line: int  # physical line of the file, from 1
+    line: int  # physical line of the file, or place in its JSON array, from 1
     reason: str
 
     def __str__(self) -> str:
@@ -50,9 +50,9 @@ def read_prompts(source: str | Path | bytes, *, name: str = "", max_chars: int =
     """Read prompts from a file, or from the bytes of one called `name`.
 
     The format follows the name: .jsonl, .ndjson or .json holds one object a line, {"prompt": text} with optional
-    "id", "answer" and "messages" (a conversation, which can stand in for the prompt); .csv or .tsv has a header with
-    a column "prompt" (and "id", "answer"); any other name is plain text, one prompt a line, unless its first line is
-    a JSON object. Text is UTF-8 whatever the locale. Lines end at LF, CR or CRLF only.
+    "id", "answer" and "messages" (a conversation, which can stand in for the prompt), or one JSON array of them; .csv
+    or .tsv has a header with a column "prompt" (and "id", "answer"); any other name is plain text, one prompt a line,
+    unless its first line is a JSON object. Text is UTF-8 whatever the locale. Lines end at LF, CR or CRLF only.
 
     Length policy: a prompt of more than `max_chars` characters is left out and reported, never cut.
     FormatError when the file cannot be read, is empty, or holds no usable row.
@@ -81,13 +81,18 @@ class Prompts:
     splits: tuple[str, ...] = ("train", "dev", "test", "unseen")  # the file is whatever the user says it is
     stop_strings: tuple[str, ...] = ()
     max_new_tokens = 256
-    notes: tuple[str, ...] = ()
+
+    def __init__(self) -> None:
+        self.notes: tuple[str, ...] = ()
 
     def load(self, split: str, *, data: Path | None = None, limit: int | None = None, seed: int = 0) -> list[Example]:
         check_split(self, split)
         if data is None:
             raise TaskError("Task prompts needs a file: give one by --data FILE (.jsonl, .csv or .txt).")
-        return sample(read_prompts(data).examples, limit, seed)
+        file = read_prompts(data)
+        if file.problems:
+            self.notes = (file.summary(),)
+        return sample(file.examples, limit, seed)
 
     def check(self, example: Example, text: str) -> dict[str, float]:
         return {} if example.answer is None else {"exact_match": float(text.strip() == example.answer.strip())}
@@ -102,7 +107,18 @@ def _read(path: Path) -> tuple[bytes, str]:
 
 def _format(name: str, text: str) -> str:
     by_name = FORMATS.get(Path(name).suffix.lower())
-    return by_name or ("jsonl" if text.lstrip().startswith("{") else "text")
+    if by_name:
+        return by_name
+    first = next(line for line in _split(text) if line.strip())
+    return "jsonl" if isinstance(_json(first), dict) else "text"
+
+
+def _json(text: str) -> Any:
+    """Return the value of a JSON text; None where it is none."""
+    try:
+        return parse_json(text)
+    except ValueError:
+        return None
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
@@ -120,6 +136,11 @@ def _text_rows(text: str) -> Iterator[Row]:
 
 
 def _json_rows(text: str) -> Iterator[Row]:
+    whole = _json(text)
+    if isinstance(whole, list | dict):
+        for number, row in enumerate(whole if isinstance(whole, list) else [whole], 1):
+            yield number, _example(row, number)
+        return
     for number, line in _lines(text):
         try:
             yield number, _example(parse_json(line), number)
@@ -175,6 +196,7 @@ def _example(row: Any, line: int) -> Example | str:
     messages = _messages(row["messages"]) if row.get("messages") is not None else None
     if isinstance(messages, str):
         return messages
+    row = {key: value for key, value in row.items() if value is not None or (key == "prompt" and messages is None)}
     if "prompt" not in row and messages is None:
         return f'it has no "prompt" (it has {", ".join(map(repr, row)) or "nothing"})'
     prompt = row["prompt"] if "prompt" in row else messages[-1].content if messages else None
@@ -182,10 +204,12 @@ def _example(row: Any, line: int) -> Example | str:
         return f"its prompt is {_KINDS.get(type(prompt), type(prompt).__name__)}, not text"
     if not prompt.strip():
         return "its prompt is empty"
-    identity, answer = row.get("id", line), row.get("answer")
-    if isinstance(identity, bool) or not isinstance(identity, str | int) or not isinstance(answer, str | None):
-        return "its id or its answer is not text"
-    return Example(str(identity), prompt, messages, answer, {"line": line})
+    named = {"id": row.get("id", line), "answer": row.get("answer", "")}
+    for name, value in named.items():
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            return f"its {name} is {_KINDS.get(type(value), type(value).__name__)}, not text"
+    answer = str(named["answer"]) if "answer" in row else None
+    return Example(str(named["id"]), prompt, messages, answer, {"line": line})
 
 
 _KINDS = {

@@ -18,7 +18,7 @@ from accelerate import PartialState
 
 from cllm_core import models
 from cllm_core.decoders.jacobi import draft_guesser
-from cllm_core.errors import ConfigError, TrainingError
+from cllm_core.errors import ConfigError, PromptError, TrainingError
 from cllm_core.files import write_text
 from cllm_core.sampling import describe_defaults
 from cllm_core.tasks import Example, get_task
@@ -65,9 +65,11 @@ def collect(config: CollectConfig, *, stop: Stop = lambda: False, tell: Say = pr
     folder = Path(config.out)
     say: Say = tell if process.is_main_process else lambda line: None
     _open(folder, config, process.is_main_process)
-    examples = get_task(config.task).load(
-        config.split, data=Path(config.data) if config.data else None, limit=config.limit or None, seed=config.seed
-    )
+    task = get_task(config.task)
+    data = Path(config.data) if config.data else None
+    examples = task.load(config.split, data=data, limit=config.limit or None, seed=config.seed)
+    for note in task.notes:
+        say(note)
     shards = [examples[at : at + config.shard] for at in range(0, len(examples), config.shard)]
     missing = [number for number in range(len(shards)) if not shard_path(folder, number).exists()]
     own = [number for number in missing if number % process.num_processes == process.process_index]
@@ -97,12 +99,20 @@ def collect(config: CollectConfig, *, stop: Stop = lambda: False, tell: Say = pr
 
 def collect_shard(loaded: "LoadedModel", examples: Sequence[Example], config: CollectConfig) -> list[Row | Dropped]:
     """Answer the prompts of a shard, drop what is unfit, and follow the blocks of the rest to their fixed points."""
-    prompts = [loaded.encode(example.chat(), chat=config.chat).ids for example in examples]
+    found: dict[int, Row | Dropped] = {}
+    prompts: dict[int, State] = {}
     longest = min(config.max_length, loaded.context) - 1
-    fit = [number for number, prompt in enumerate(prompts) if len(prompt) <= longest]
-    found: dict[int, Row | Dropped] = {
-        number: Dropped(example.id, "prompt_too_long") for number, example in enumerate(examples) if number not in fit
-    }
+    for number, example in enumerate(examples):
+        try:
+            prompt = loaded.encode(example.chat(), chat=config.chat).ids
+        except PromptError:  # such as a conversation that the model's chat template has no place for
+            found[number] = Dropped(example.id, "prompt_refused")
+            continue
+        if len(prompt) <= longest:
+            prompts[number] = prompt
+        else:
+            found[number] = Dropped(example.id, "prompt_too_long")
+    fit = list(prompts)
     fit.sort(key=lambda number: len(prompts[number]))  # rows of like length waste little padding
     for at in range(0, len(fit), config.batch):
         batch = fit[at : at + config.batch]

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from cllm_core.errors import ConfigError
 from cllm_core.options import option, validate
+from cllm_core.tasks import TASKS
 from cllm_core.types import DRAFT_INITS, WINDOWS
 
 NOISE_NAMES = ("trajectory", "random", "partial", "progressive", "windows")
@@ -19,7 +20,7 @@ class CollectConfig:
     out: str = option("", "Folder to write the rows to; a killed run goes on from what is there.")
     model: str = option("smollm2", "Target: smollm2, a model folder, or a hub id.")
     adapter: str = option("", "Adapter folder to merge into the model first.")
-    task: str = option("prompts", "Task whose prompts to answer.")
+    task: str = option("prompts", f"Task whose prompts to answer: {', '.join(TASKS)}.")
     split: str = option("train", "Split of the task.")
     data: str = option("", "Folder or file with the task's data; empty: its public home.")
     limit: int = option(0, "Prompts to use, drawn by the seed (0: all).", minimum=0)
@@ -57,7 +58,9 @@ class TrainConfig:
     model: str = option("smollm2", "Model to start from: smollm2, a model folder, or a hub id.")
     adapter: str = option("", "Adapter folder to start from (the target's, say).")
     rows: str = option("", "Folder of collected rows; empty: the gold answers of a task.")
-    task: str = option("json", "Task whose gold answers to learn, when there are no collected rows.")
+    task: str = option(
+        "json", f"Task whose gold answers to learn, when there are no collected rows: {', '.join(TASKS)}."
+    )
     split: str = option("train", "Split of the task.")
     data: str = option("", "Folder or file with the task's data; empty: its public home.")
     limit: int = option(0, "Rows to use (0: all).", minimum=0)
@@ -147,10 +150,10 @@ class EvaluateConfig:
     pair: str = option("smollm2", "Pair to measure.")
     model: str = option("", "Measure adapters of this model instead of a pair: smollm2, a model folder, or a hub id.")
     adapter: str = option("", "With model: the target's adapter folder (empty: the model as it is).")
-    cllm_adapter: str = option("", "With model: the consistency model's adapter folder.")
+    cllm_adapter: str = option("", "With model: the consistency model made from it, an adapter's folder or a model's.")
     chat: bool = option(True, "With model: send prompts through its chat template, if it has one.")
-    task: str = option("json", "Task whose prompts to use.")
-    split: str = option("", "Split, never one trained on (empty: dev or test, whichever the task has).")
+    task: str = option("json", f"Task whose prompts to use: {', '.join(TASKS)}.")
+    split: str = option("", "Split, never one trained on (empty: the first of test, dev and unseen that there is).")
     data: str = option("", "Folder or file with the task's data; empty: its public home.")
     limit: int = option(200, "Prompts to use, drawn by the seed (0: all).", minimum=0)
     lanes: str = option(

@@ -71,9 +71,16 @@ def chosen_pair(config: EvaluateConfig) -> ModelPair:
         return models.find_pair(config.pair)
     source = models.ModelSource.parse(config.model)
     base = replace(source, adapter=config.adapter or None)
-    cllm = replace(source, adapter=config.cllm_adapter) if config.cllm_adapter else None
+    cllm = _cllm_of(source, config.cllm_adapter) if config.cllm_adapter else None
     title = f"{base.title} and {cllm.title}" if cllm else base.title
     return ModelPair(name=title, title=title, base=base, cllm=cllm, chat=config.chat)
+
+
+def _cllm_of(source: models.ModelSource, named: str) -> models.ModelSource:
+    """Return the CLLM that was made from a model: an adapter on it, or the whole model that full training wrote."""
+    if (Path(named) / "config.json").is_file():
+        return models.ModelSource.parse(named)
+    return replace(source, adapter=named)
 
 
 def decode_config(config: EvaluateConfig, pair: ModelPair, task: Task) -> DecodeConfig:

@@ -44,6 +44,7 @@ class App:
         self.log = folder / "log.txt"
         self.runs = folder / "runs"
         self.runs.mkdir(exist_ok=True)
+        self.process: subprocess.Popen[bytes] | None = None
         self._variables = {
             **os.environ, "CLLM_RUNS": str(self.runs), "GRADIO_TEMP_DIR": str(folder), "OMP_NUM_THREADS": "1",
             "HF_HUB_OFFLINE": "1", "CLLM_DEVICE": "cpu", **variables,
@@ -72,17 +73,25 @@ class App:
         self.process.wait(20)
         assert "Traceback" not in self.log.read_text(), self.log.read_text()
 
+    def __enter__(self) -> "App":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Leave nothing that runs behind, whatever a test came to: neither the app nor a job of its."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(20)
+        for job in list_jobs(self.runs):
+            runner.stop(job)
+
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[App, str]]:
-    app = App(tmp_path_factory.mktemp("app"))
-    with pytest.MonkeyPatch.context() as patch:
+    with App(tmp_path_factory.mktemp("app")) as app, pytest.MonkeyPatch.context() as patch:
         patch.setenv("CLLM_RUNS", str(app.runs))
         address = app.start()
         yield app, address
         app.end()
-        for job in list_jobs():
-            runner.stop(job)
 
 
 @pytest.fixture
@@ -178,15 +187,15 @@ def test_axe_finds_nothing(page: Page, app: tuple[App, str], jobs: None, theme: 
 
 
 def test_where_training_is_off_the_tab_says_how_to_run_it_at_home(new_page: NewPage, tmp_path: Path):
-    space = App(tmp_path, SPACE_ID="owner/space")
     page = new_page()
     page.set_default_timeout(30_000)
-    page.goto(space.start())
-    page.get_by_role("tab", name="Fine-tune").click()
-    expect(page.locator("#ft-off")).to_contain_text("Training is off on this Space")
-    expect(page.locator("#ft-start")).to_have_count(0)
-    leave(page)
-    space.end()
+    with App(tmp_path, SPACE_ID="owner/space") as space:
+        page.goto(space.start())
+        page.get_by_role("tab", name="Fine-tune").click()
+        expect(page.locator("#ft-off")).to_contain_text("Training is off on this Space")
+        expect(page.locator("#ft-start")).to_have_count(0)
+        leave(page)
+        space.end()
 
 
 def start_job(page: Page, folder: Path, title: str, steps: int) -> None:
@@ -227,15 +236,14 @@ def _from_another_session(route: Route) -> None:
 def test_a_job_outlives_the_page_and_the_app_and_is_stopped_and_resumed(
     page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    app = App(tmp_path)
-    monkeypatch.setenv("CLLM_RUNS", str(app.runs))
-    open_tab(page, app.start())
-    start_job(page, tmp_path, "Long", 100_000)
     text = page.locator("#ft-panel .ft-text")
-    expect(text).to_contain_text("Training: ", timeout=LONG)
-    leave(page)
-    app.end()
-    try:
+    with App(tmp_path) as app:
+        monkeypatch.setenv("CLLM_RUNS", str(app.runs))
+        open_tab(page, app.start())
+        start_job(page, tmp_path, "Long", 100_000)
+        expect(text).to_contain_text("Training: ", timeout=LONG)
+        leave(page)
+        app.end()
         open_tab(page, app.start())
         expect(text).to_contain_text("Training: ", timeout=LONG)
         page.locator("#ft-stop").click()
@@ -244,9 +252,6 @@ def test_a_job_outlives_the_page_and_the_app_and_is_stopped_and_resumed(
         expect(text).to_contain_text("Training: ", timeout=LONG)
         leave(page)
         app.end()
-    finally:
-        (job,) = list_jobs()
-        runner.stop(job)
 
 
 @pytest.mark.slow

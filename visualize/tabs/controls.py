@@ -35,7 +35,7 @@ def control(
     if kind is str:
         return gr.Textbox(value=value, **layout)
     step = field.metadata["step"] or (1 if kind is int else 0.05)
-    if low is None or high is None or (high - low) / step > _LONGEST_SLIDER:
+    if low is None or high is None or not 0 < (high - low) / step <= _LONGEST_SLIDER:
         return gr.Number(value=value, precision=0 if kind is int else None, minimum=low, maximum=high, **layout)
     return gr.Slider(low, high, value=value, step=step, **layout)
 

@@ -4,15 +4,16 @@ import contextlib
 import fcntl
 import os
 from collections.abc import Iterator
+from glob import glob
 from pathlib import Path
 
-_NVIDIA = ("/dev/nvidia0", "/dev/nvidia1", "/dev/dxg")  # dxg: under Windows' subsystem for Linux
+_GPUS = ("/dev/nvidia[0-9]*", "/dev/dxg", "/dev/kfd")  # dxg: under Windows' subsystem for Linux; kfd: AMD's
 
 
 def device_of(wanted: str) -> str:
     """Return `gpu` or `cpu`: where `auto`, `cuda` or `cpu` leads on this machine. Looks at device files only."""
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
-    if wanted == "cpu" or hidden or not any(os.path.exists(path) for path in _NVIDIA):
+    if wanted == "cpu" or hidden or not any(glob(pattern) for pattern in _GPUS):
         return "cpu"
     return "gpu"
 
