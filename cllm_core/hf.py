@@ -205,6 +205,11 @@ def load_model(
     )
     if adapter is not None:
         model = merge_adapter(model, adapter)
+        if dtype_name != "float32":
+            notes.append(
+                f"The adapter is merged into {dtype_name} weights, which rounds it: answers may differ a little from "
+                "those in float32."
+            )
     model = model.to(device).eval()
     info = ModelInfo(
         name=name,

@@ -241,3 +241,12 @@ def test_a_merged_adapter_predicts_what_the_unmerged_one_does(folder, adapter):
     with torch.inference_mode():
         assert (merged(ids).logits - unmerged(ids).logits).abs().max() < 1e-4
     assert tiny.greedy(merged, PROMPT, 24) == tiny.greedy(unmerged, PROMPT, 24)
+
+
+def test_an_adapter_merged_in_half_precision_is_told(folder, adapter):
+    half = hf.load_model(folder, name="base", adapter=adapter, device="cpu", dtype="bfloat16")
+    assert half.notes == (
+        "The adapter is merged into bfloat16 weights, which rounds it: answers may differ a little from "
+        "those in float32.",
+    )
+    assert hf.load_model(folder, name="base", adapter=adapter, device="cpu").notes == ()

@@ -1,6 +1,7 @@
 import json
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import datasets
 import pytest
@@ -10,10 +11,12 @@ import training_rows
 
 from cllm_core import models
 from cllm_core.errors import ConfigError, FormatError, TrainingError
+from cllm_core.tasks import get_task
 from cllm_core.train.answers import greedy_answers, read_answers
 from cllm_core.train.clean import is_repetitive, why_dropped
 from cllm_core.train.collect import collect
 from cllm_core.train.cost import estimate, pretraining_tokens
+from cllm_core.train.data import gold_rows
 from cllm_core.train.rows import Row
 from cllm_core.train.run import train
 from cllm_core.train.speed import blockwise_states
@@ -192,6 +195,21 @@ def test_a_killed_run_goes_on_to_the_same_set(tmp_path, where, unfinished_is_fin
     assert said[0] == "1 of 3 shards are there already."
     run(training_rows.collect_config(tmp_path / "straight", where))
     assert read_shards(tmp_path / "rows") == read_shards(tmp_path / "straight")
+
+
+@pytest.mark.parametrize("chat", [True, False])
+def test_a_prompt_has_the_same_ids_at_demo_collection_and_training(tmp_path, where, chat):
+    """A template that writes its own first token, encoded once more with special tokens, would begin with two."""
+    config = training_rows.collect_config(tmp_path / "rows", where, chat=chat, answers="gold")
+    collect(config)
+    collected = {row.id: row.prompt_ids for row in read_rows(tmp_path / "rows")}
+    loaded = models.load(models.ModelSource.parse(where["model"]), device="cpu")
+    rows = gold_rows(loaded, task="prompts", split="train", data=where["data"], chat=chat)
+    gold = {row.id: row.prompt_ids for row in rows}
+    examples = get_task("prompts").load("train", data=Path(where["data"]))
+    demo = {each.id: loaded.encode(each.asked(), chat=chat).ids for each in examples}
+    assert collected
+    assert all(ids == gold[name] == demo[name] for name, ids in collected.items())
 
 
 def test_an_unfinished_collection_is_not_trained_on(tmp_path, where, unfinished_is_fine):
