@@ -200,8 +200,12 @@ def test_a_killed_run_goes_on_to_the_same_set(tmp_path, where, unfinished_is_fin
 @pytest.mark.parametrize("chat", [True, False])
 def test_a_prompt_has_the_same_ids_at_demo_collection_and_training(tmp_path, where, chat):
     """A template that writes its own first token, encoded once more with special tokens, would begin with two."""
-    config = training_rows.collect_config(tmp_path / "rows", where, chat=chat, answers="gold")
-    collect(config)
+    data = tmp_path / "answered.jsonl"
+    data.write_text(
+        "".join(json.dumps({"prompt": f"count {n} ->", "answer": "abcdefgh"[: n + 3]}) + "\n" for n in range(4))
+    )
+    where = {**where, "data": str(data)}
+    collect(training_rows.collect_config(tmp_path / "rows", where, chat=chat, answers="gold"))
     collected = {row.id: row.prompt_ids for row in read_rows(tmp_path / "rows")}
     loaded = models.load(models.ModelSource.parse(where["model"]), device="cpu")
     rows = gold_rows(loaded, task="prompts", split="train", data=where["data"], chat=chat)
