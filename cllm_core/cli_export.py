@@ -32,12 +32,10 @@ def _prompt_argument(parser: argparse.ArgumentParser) -> None:
 
 def run_export(arguments: argparse.Namespace) -> None:
     """Write a saved run in another format."""
-    from visualize.export import EXPORTERS, export
+    from visualize.export import export, exporter_of
 
     options = from_namespace(ExportOptions, arguments)
-    if arguments.format not in EXPORTERS:
-        raise ExportError(f"There is no format {arguments.format!r}: choose one of {', '.join(EXPORTERS)}.")
-    exporter = EXPORTERS[arguments.format]
+    exporter = exporter_of(arguments.format)
     out = arguments.out or arguments.run.with_name(f"{arguments.run.stem}{exporter.ending}")
     if out.resolve() == arguments.run.resolve():
         raise ExportError(f"{out.name} is the file that was read: name another one with --out.")

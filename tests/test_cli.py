@@ -327,7 +327,7 @@ def test_a_bad_settings_file_is_answered_in_one_sentence(
         (["compare", "--prompt", "x", "--pair", "smollm2", "--base", "smollm2"], "--pair or --base, not both"),
         (["compare", "--prompt", "x", "--limit", "1"], "--limit belongs to --prompts"),
         (["compare", "--prompt", " "], "The prompt is empty"),
-        (["export", "no-such-file.json", "--format", "doc"], "no format 'doc'"),
+        (["export", "no-such-file.json", "--format", "doc"], "There is no export format 'doc'"),
         (["export", "no-such-file.json", "--format", "csv", "--out", "/no/such/x.csv"], "There is no folder"),
         (["compare", "--prompts", "no-such-file.jsonl"], "no-such-file.jsonl"),
         (["export", "no-such-file.json", "--format", "csv"], "no-such-file.json: The file cannot be read"),

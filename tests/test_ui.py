@@ -87,6 +87,7 @@ def test_where_only_a_trained_pair_is_on_the_list_its_plain_model_can_be_trained
     )
     assert target_models(listed) == {"smollm2": "smollm2"}
     assert target_models(AppSettings())["smollm2"].startswith("SmolLM2")
+    assert list(target_models(AppSettings())) == ["smollm2"]  # and no model of many gigabytes
 
 
 def test_a_public_space_loads_no_models_of_strangers_and_offers_no_pair_that_needs_a_gpu():

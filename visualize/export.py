@@ -73,14 +73,20 @@ EXPORTERS: dict[str, Exporter] = {
 }
 
 
+def exporter_of(format: str) -> Exporter:
+    """Return what writes a format; ExportError if there is no such format."""
+    if format not in EXPORTERS:
+        raise ExportError(f"There is no export format {format!r}: choose one of {', '.join(EXPORTERS)}.")
+    return EXPORTERS[format]
+
+
 def export(lanes: Mapping[str, Trajectory], format: str, options: ExportOptions | None = None) -> bytes:
     """Return the run as a file of the format; ExportError if there is no such format, no such lane or no run."""
     options = options or ExportOptions()
-    if format not in EXPORTERS:
-        raise ExportError(f"There is no export format {format!r}: choose one of {', '.join(EXPORTERS)}.")
+    exporter = exporter_of(format)
     if not lanes:
         raise ExportError("There is nothing to save yet: run a prompt or load a trajectory first.")
     if options.lane and options.lane not in lanes:
         raise ExportError(f"This run has no lane {options.lane!r}: choose one of {', '.join(lanes)}.")
     chosen = {options.lane: lanes[options.lane]} if options.lane else lanes
-    return EXPORTERS[format].write(chosen, options)
+    return exporter.write(chosen, options)

@@ -43,7 +43,8 @@ class AppSettings:
         public = bool(environment.get("SPACE_ID"))
         most = _MOST_TOKENS_ON_A_SPACE if public else _MOST_TOKENS
         models = {name.strip() for name in environment.get("CLLM_MODELS", "").split(",")} - {""}
-        _check_names(models)
+        if models:
+            _check_names(models)
         return cls(
             host=environment.get("CLLM_HOST") or None,
             port=_number(environment, "CLLM_PORT", None, 65535),
@@ -109,12 +110,13 @@ class AppSettings:
 
 def _check_names(models: set[str]) -> None:
     """Raise ConfigError for a name that is neither a pair's nor a model's: it would only make the list shorter."""
-    for name in sorted(models - set(all_pairs())):
+    pairs = all_pairs()
+    for name in sorted(models - set(pairs)):
         try:
             ModelSource.parse(name)
         except ModelNotFound as error:
             raise ConfigError(
-                f"CLLM_MODELS names {name!r}, which is no pair ({', '.join(all_pairs())}), folder or hub id."
+                f"CLLM_MODELS names {name!r}, which is no pair ({', '.join(pairs)}), folder or hub id."
             ) from error
 
 

@@ -98,7 +98,7 @@ def target_models(settings: AppSettings) -> dict[str, str]:
     """Return the models that can be trained without naming one, title by name: the plain bases of pairs on offer."""
     found: dict[str, str] = {}
     for pair in settings.pairs().values():
-        if pair.base.kind == "folder":
+        if pair.base.kind == "folder" or pair.needs_gpu:
             continue
         alone = pair.cllm is None and pair.base.adapter is None and pair.base.kind != "hub"
         title = pair.title.removesuffix(" (base only)") if alone else str(pair.base)

@@ -36,6 +36,7 @@ def write_card(
     """
     done = f"{steps}" if steps == config.steps else f"{steps} of {config.steps}, the best checkpoint"
     where = info.device_name or info.device
+    collected = _collected(config) if config.rows else None
     lines = [
         f"# {folder.name}",
         "",
@@ -43,7 +44,7 @@ def write_card(
         f"{info.name} ({info.parameters / 1e6:.0f}M weights, revision {info.revision or 'unknown'}).",
         "",
         f"- Trained: {f'LoRA, rank {rank}' if rank else 'every weight'}",
-        f"- Data: {rows:,} rows; {_data(config)}",
+        f"- Data: {rows:,} rows; {_data(config, collected)}",
         f"- Steps: {done}; {tokens:,} tokens fed (noisy copies included)",
         f"- Time: {seconds / 3600:.2f} hours of steps, on {where} ({platform.machine()})",
         f"- Seed: {config.seed}",
@@ -52,7 +53,7 @@ def write_card(
         "## Recipe",
         "",
         "```",
-        *_collecting(config),
+        *([_command("collect", collected)] if collected else []),
         command(config),
         "```",
         "",
@@ -62,25 +63,18 @@ def write_card(
     write_text(folder / CARD, "\n".join(lines))
 
 
-def _data(config: TrainConfig) -> str:
+def _data(config: TrainConfig, collected: CollectConfig | None) -> str:
     if not config.rows:
         return f"gold answers of {_source(config.task, config.split)}"
-    found = _collected(config)
-    if found is None:
+    if collected is None:
         return f"collected rows ({config.rows}), which do not tell where they are from"
-    answers = "gold answers" if found.answers == "gold" else f"answers of {Path(found.model).name}"
-    return f"{answers} to {_source(found.task, found.split)}"
+    answers = "gold answers" if collected.answers == "gold" else f"answers of {Path(collected.model).name}"
+    return f"{answers} to {_source(collected.task, collected.split)}"
 
 
 def _source(name: str, split: str) -> str:
     task = get_task(name)
     return f"{task.title}, split {split}; {task.source}; licence {task.licence}"
-
-
-def _collecting(config: TrainConfig) -> list[str]:
-    """Return the command that made the rows, if they tell it."""
-    found = _collected(config) if config.rows else None
-    return [shlex.join(["python", "-m", "cllm_core", "collect", *flags(found)])] if found else []
 
 
 def _collected(config: TrainConfig) -> CollectConfig | None:
@@ -93,4 +87,8 @@ def _collected(config: TrainConfig) -> CollectConfig | None:
 
 def command(config: TrainConfig) -> str:
     """Return the command line that repeats the run: the settings that differ from their defaults."""
-    return shlex.join(["python", "-m", "cllm_core", "train", *flags(config)])
+    return _command("train", config)
+
+
+def _command(name: str, config: CollectConfig | TrainConfig) -> str:
+    return shlex.join(["python", "-m", "cllm_core", name, *flags(config)])

@@ -136,9 +136,9 @@ def evaluate(
     examples = with_room(loaded, examples, asked, chat=chat, report=report)
     warm_up(loaded, asked(examples[0]), config, chat=chat)
     measured: list[Measured] = []
+    chosen = RACE if race else tuple(LANES)
     try:
         for number, example in enumerate(examples, 1):
-            chosen = RACE if race else tuple(LANES)
             lanes = compare(loaded, asked(example), config, chat=chat, lanes=chosen, check=not race)
             found = judge(task, example, lanes)
             each(found)

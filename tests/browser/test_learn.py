@@ -295,14 +295,20 @@ def test_a_game_can_be_played_to_its_end_and_started_again(learn: Open, props: L
     assert_accessible(page)
 
 
+def expect_a_new_start_at(page: Page, at: int) -> None:
+    """The game goes on from a pass that was jumped to, with nothing marked."""
+    assert shown_pass(page) == at
+    expect(page.locator(".cl-card")).to_contain_text(f"Pass {at} of 35. 0 marked for pass {at + 1}.")
+    expect(page.locator(".cp-flag")).to_have_count(0)
+
+
 def test_the_game_shows_no_later_pass_and_takes_a_jump_for_a_new_start_there(learn: Open) -> None:
     page = learn()
     link(page, 6).click()
     expect(page.locator(".cp-transport")).to_be_hidden()
     cell(page, 0, 1).click()
     page.locator(".cllm-player").press("ArrowRight")
-    expect(page.locator(".cl-card")).to_contain_text("Pass 1 of 35. 0 marked for pass 2.")
-    expect(page.locator(".cp-flag")).to_have_count(0)
+    expect_a_new_start_at(page, 1)
 
 
 def test_the_game_knows_the_pass_however_it_was_reached(learn: Open) -> None:
@@ -312,13 +318,11 @@ def test_the_game_knows_the_pass_however_it_was_reached(learn: Open) -> None:
     forward(page).click()
     for key, at in (("ArrowLeft", 0), ("ArrowRight", 1)):
         player.press(key)
-        assert shown_pass(page) == at
-        expect(page.locator(".cl-card")).to_contain_text(f"Pass {at} of 35. 0 marked for pass {at + 1}.")
+        expect_a_new_start_at(page, at)
     page.get_by_role("button", name="Start again").click()
     cell(page, 0, 1).click()
     player.press("ArrowRight")
-    expect(page.locator(".cl-card")).to_contain_text("Pass 1 of 35. 0 marked for pass 2.")
-    expect(page.locator(".cp-flag")).to_have_count(0)
+    expect_a_new_start_at(page, 1)
 
 
 def test_the_game_is_played_by_keyboard_and_no_key_gives_the_answer_away(learn: Open) -> None:
