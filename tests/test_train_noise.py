@@ -5,12 +5,12 @@ import tiny
 import torch
 import training_rows
 
-from cllm_core.train.noise import NOISES, NoiseSettings, Stretch, advance, make_item, replace_wrong
+from cllm_core.train.noise import NOISES, NoiseSettings, Stretch, advance, make_item, refill_tails, replace_wrong
 from cllm_core.train.pack import Item, pack, wrong_part
 from cllm_core.train.rows import Row
 from cllm_core.train.student import Student, split_predictions
 
-SETTINGS = NoiseSettings(window=5, copies=2, cycle=3, augment=False, local=False)
+SETTINGS = NoiseSettings(window=5, frontiers=0, refill=0.0, copies=2, cycle=3, augment=False, local=False)
 
 
 def settings(**changes):
@@ -95,6 +95,35 @@ def test_windows_stand_at_every_frontier():
     assert [segment.start for segment in item.segments] == list(range(11))
     assert [len(segment.guesses) for segment in item.segments] == [4] * 8 + [3, 2, 1]
     assert all(set(segment.guesses) <= set(row.prompt_ids) for segment in item.segments)
+
+
+def test_windows_can_stand_at_some_frontiers_only_and_reach_as_far_as_ever():
+    row = training_rows.random_row(7, prompt=3, answer=12)
+    item = make_item(whole(row), "windows", random.Random(0), settings(window=4, frontiers=3))
+    starts = [segment.start for segment in item.segments]
+    assert len(starts) == 3
+    assert starts == sorted(set(starts))
+    assert [len(segment.guesses) for segment in item.segments] == [min(4, 11 - start) for start in starts]
+    every = make_item(whole(row), "windows", random.Random(0), settings(window=4, frontiers=99))
+    assert len(every.segments) == 11
+
+
+def test_a_refilled_window_keeps_its_front_and_ends_in_a_fresh_draft():
+    answer = tuple(range(20, 40))
+    segments = tuple(wrong_part(start, (50, 51, 52, 53, 54), answer, end=20) for start in range(12))
+    item = Item((5,), answer, segments)
+    assert refill_tails(item, (7, 8), 0.0, random.Random(0)) == item
+    refilled = refill_tails(item, (7, 8), 1.0, random.Random(0))
+    kept = []
+    for before, after in zip(item.segments, refilled.segments, strict=True):
+        front = next((at for at, token in enumerate(after.guesses) if token in (7, 8)), 5)
+        assert after.guesses[:front] == before.guesses[:front]
+        assert set(after.guesses[front:]) <= {7, 8}
+        assert (after.start, after.end, after.targets) == (before.start, before.end, before.targets)
+        kept.append(front)
+    assert set(kept) == {1, 2, 3, 4, 5}
+    some = refill_tails(item, (7, 8), 0.5, random.Random(0))
+    assert 0 < sum(one != other for one, other in zip(item.segments, some.segments, strict=True)) < 12
 
 
 def test_local_consistency_is_taught_by_the_next_state():

@@ -73,6 +73,15 @@ class TrainConfig:
     on_policy: float = option(
         0.6, "Share of steps that use the model's own guesses, one pass on.", minimum=0.0, maximum=1.0
     )
+    refill: float = option(
+        0.0,
+        "For noise windows: share of the windows of own guesses that end in a fresh draft, as a sliding window does.",
+        minimum=0.0,
+        maximum=1.0,
+    )
+    frontiers: int = option(
+        0, "For noise windows: frontiers of a stretch that get a window, drawn at random (0: all).", minimum=0
+    )
     stretch: int = option(33, "Answer tokens learnt from a row in one step (0: all of them).", minimum=0)
     block_size: int = option(16, "Block size for gold answers; collected rows bring theirs.", minimum=2, maximum=256)
     copies: int = option(2, "Noisy states of each block in one forward pass.", minimum=1, maximum=64)

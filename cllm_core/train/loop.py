@@ -23,7 +23,7 @@ from cllm_core.train.adapter import load_trainable_state, trainable_state
 from cllm_core.train.config import TrainConfig
 from cllm_core.train.data import Plan, choose_stretch, micro_batches
 from cllm_core.train.folder import RunFolder
-from cllm_core.train.noise import NoiseSettings, advance, make_item
+from cllm_core.train.noise import NoiseSettings, advance, make_item, refill_tails
 from cllm_core.train.pack import Item, PackedBatch, pack
 from cllm_core.train.refresh import refresh_states
 from cllm_core.train.rows import Row
@@ -60,7 +60,13 @@ class Loop:
         rows_per_step = config.batch * config.accumulation * accelerator.num_processes
         self._plan = Plan(tuple(_length(row, config.stretch) for row in rows), rows_per_step, config.seed)
         self._noise = NoiseSettings(
-            config.window, config.copies, config.cycle, config.augment, local=config.consistency == "local"
+            config.window,
+            config.frontiers,
+            config.refill,
+            config.copies,
+            config.cycle,
+            config.augment,
+            local=config.consistency == "local",
         )
 
     def resume(self) -> bool:
@@ -172,9 +178,13 @@ class Loop:
         config, accelerator = self.config, self.accelerator
         for number, rows in self._own_rows(self.step):
             rng = random.Random(f"{config.seed}/noise/{self.step}/{number}")
-            items = [self._item(self._renewed.get(row, self.rows[row]), rng) for row in rows]
+            known = [self._renewed.get(row, self.rows[row]) for row in rows]
+            items = [self._item(row, rng) for row in known]
             if config.objective == "consistency" and rng.random() < config.on_policy:
                 items = self._advance(items)
+                if config.noise == "windows":
+                    drafts = [row.prompt_ids for row in known]
+                    items = [refill_tails(item, pool, config.refill, rng) for item, pool in zip(items, drafts)]
             yield pack(items, decay=config.decay).to(accelerator.device)
 
     def _item(self, row: Row, rng: random.Random) -> Item:

@@ -17,6 +17,8 @@ class NoiseSettings:
     """What the noise functions need to know (fields of TrainConfig)."""
 
     window: int  # guesses behind each frontier
+    frontiers: int  # frontiers of a stretch that get a window, drawn at random (0: all)
+    refill: float  # share of windows of own guesses whose tail is a fresh draft
     copies: int  # noisy states of each block in one forward pass
     cycle: int  # blocks over which progressive noise goes from nearly clean to fully random
     augment: bool  # replace a trajectory state's wrong tokens by random prompt tokens
@@ -92,11 +94,12 @@ def progressive(stretch: Stretch, rng: random.Random, settings: NoiseSettings) -
 
 
 def windows(stretch: Stretch, rng: random.Random, settings: NoiseSettings) -> list[Segment]:
-    """A window of random prompt tokens at every frontier of the answer (dense frontier windows)."""
+    """A window of random prompt tokens at every frontier of the answer, or at some (dense frontier windows)."""
     answer, pool = stretch.answer, stretch.row.prompt_ids
+    last = len(answer) - 1
     segments = [
         wrong_part(frontier, rng.choices(pool, k=settings.window), answer, end=len(answer))
-        for frontier in range(len(answer) - 1)
+        for frontier in (_draw(rng, last, settings.frontiers) if settings.frontiers else range(last))
     ]
     return [segment for segment in segments if segment is not None]
 
@@ -130,6 +133,23 @@ def advance(item: Item, predictions: Sequence[Sequence[int]], *, keep_front: boo
     return replace(item, segments=tuple(segments))
 
 
+def refill_tails(item: Item, pool: Sequence[int], share: float, rng: random.Random) -> Item:
+    """Return the item with a fresh draft of pool tokens at the end of a share of its segments.
+
+    A window that slides keeps the guesses behind its new frontier and draws as many new ones as it moved on. How many
+    are kept is drawn evenly, the first one always.
+    """
+    return replace(item, segments=tuple(_refilled(segment, pool, share, rng) for segment in item.segments))
+
+
+def _refilled(segment: Segment, pool: Sequence[int], share: float, rng: random.Random) -> Segment:
+    size = len(segment.guesses)
+    if rng.random() >= share:
+        return segment
+    kept = rng.randint(1, size)
+    return replace(segment, guesses=(*segment.guesses[:kept], *rng.choices(pool, k=size - kept)))
+
+
 def _replaced_blocks(
     stretch: Stretch, rng: random.Random, settings: NoiseSettings, share_of: Callable[[int], float]
 ) -> list[Segment]:
@@ -161,5 +181,5 @@ def _cut(states: Sequence[State], length: int) -> list[State]:
 
 
 def _draw(rng: random.Random, size: int, copies: int) -> list[int]:
-    """Draw up to `copies` different states of a trajectory."""
+    """Draw up to `copies` different numbers below `size`."""
     return sorted(rng.sample(range(size), min(copies, size)))

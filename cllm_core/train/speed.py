@@ -133,7 +133,7 @@ def packed_vs_three_forward(
 
 def packed_step(student: Student, row: Row, rng: random.Random, copies: int) -> int:
     """Do the forward and backward pass of one packed step; return how many block states it supervised."""
-    settings = NoiseSettings(window=1, copies=copies, cycle=1, augment=False, local=False)
+    settings = NoiseSettings(window=1, frontiers=0, refill=0.0, copies=copies, cycle=1, augment=False, local=False)
     item = make_item(choose_stretch(row, 0, rng), "random", rng, settings)
     sums = student(pack([item]).to(student.lm.device))
     torch.autograd.backward(sums.ar + sums.consistency)

@@ -24,6 +24,7 @@ MAIN = (  # lists and boxes in twos, then sliders
 MORE = (
     "objective", "loss", "stretch", "refresh", "max_length", "chunk", "alpha", "weight_decay", "clip", "save_every",
     "keep", "precision", "device", "tracker", "augment", "chat", "gradient_checkpointing", "decay", "on_policy",
+    "refill", "frontiers",
     "cycle", "warmup", "lr_floor",
 )  # fmt: skip
 JOB_MAIN = ("title", "answers")
@@ -42,6 +43,8 @@ _LABELS = {  # where a field's name is not how people say it
     "lr_floor": "Rate at the end",
     "method": "What is trained",
     "on_policy": "Own guesses",
+    "refill": "Fresh ends of own guesses",
+    "frontiers": "Frontiers of a stretch",
     "rank": "LoRA rank",
     "alpha": "LoRA alpha",
     "save_every": "Steps between checkpoints",
