@@ -86,7 +86,7 @@ def run_gallery(arguments: argparse.Namespace) -> None:
     from visualize.exports.gallery import TITLE, build_gallery
 
     pages = build_gallery(arguments.folder, arguments.out, arguments.title or TITLE)
-    print(f"{arguments.out / 'index.html'} ({len(pages)} runs)")
+    print(f"{arguments.out / 'index.html'} ({len(pages)} pages)")
 
 
 def _source(path: Path, kind: str, prompt: int) -> Any:

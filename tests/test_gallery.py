@@ -38,7 +38,7 @@ class _Index(HTMLParser):
         self.words.append(data)
 
 
-def test_gallery_has_an_index_and_a_page_a_file(source, tmp_path):
+def test_gallery_has_an_index_and_a_page_for_each_file(source, tmp_path):
     pages = build_gallery(source, tmp_path / "site")
     written = sorted(path.name for path in (tmp_path / "site").iterdir())
     assert written == sorted(["index.html", *(page.name for page in pages)])
@@ -46,6 +46,20 @@ def test_gallery_has_an_index_and_a_page_a_file(source, tmp_path):
     assert index.links[1:] == [page.name for page in pages]
     assert [page.source for page in pages] == [f"{HOSTILE}.json", "a run.json"]
     assert {"Base, one token at a time", "Base, Jacobi", "1.50"} <= set(index.words)
+
+
+def test_gallery_has_a_page_for_every_prompt_of_a_file(tmp_path):
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    runs = [run_examples.nasty(prompt=prompt) for prompt in ("one", "two", "three")]
+    lines = [*map(io.dumps, runs), "not a run", io.dumps(runs[1])]
+    (folder / "many.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    pages = build_gallery(folder, tmp_path / "site")
+    assert [page.source for page in pages] == [f"many.jsonl, prompt {number}" for number in (1, 2, 3)]
+    assert [len(page.lanes) for page in pages] == [1, 2, 1]
+    assert [len(page.notes) for page in pages] == [1, 0, 0]
+    assert pages[0].notes[0].startswith("Line 4 was left out")
+    assert all((tmp_path / "site" / page.name).exists() for page in pages)
 
 
 def test_gallery_names_what_it_left_out(source, tmp_path):

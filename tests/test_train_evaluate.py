@@ -93,12 +93,14 @@ def test_settings_override_what_suits_the_pair(pair, tmp_path):
 
 def test_adapters_can_be_measured_before_they_are_a_pair(pair, tmp_path):
     adapter = str(tmp_path / "tiny-pair/cllm")
-    config = settings(tmp_path, model=str(tmp_path / "model"), cllm_adapter=adapter)
+    config = settings(tmp_path, pair="", model=str(tmp_path / "model"), cllm_adapter=adapter)
     result = evaluate_command(config, lambda line: None)
     assert "cllm_jacobi" in result["lanes"]
     assert result["models"]["base"]["adapter"] == ""
     with pytest.raises(ConfigError, match="need model"):
         settings(tmp_path, cllm_adapter=adapter)
+    with pytest.raises(ConfigError, match="two different things"):
+        settings(tmp_path, model=str(tmp_path / "model"))
 
 
 def test_quality_is_the_tasks_own_check_of_each_lanes_text():
@@ -190,5 +192,5 @@ def test_a_file_that_could_not_be_written_is_refused_before_any_work(tmp_path):
 
 def test_a_cllm_may_be_a_whole_model_that_full_training_wrote(tmp_path):
     model = model_folders.write_model(tmp_path / "tuned")
-    pair = chosen_pair(settings(tmp_path, model="smollm2", cllm_adapter=str(model)))
+    pair = chosen_pair(settings(tmp_path, pair="", model="smollm2", cllm_adapter=str(model)))
     assert (pair.cllm.kind, pair.cllm.where, pair.cllm.adapter) == ("folder", str(model), None)

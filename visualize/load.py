@@ -30,6 +30,20 @@ def load_file(path: Path, most: int | None = MOST_BYTES, prompt: int = 1) -> Loa
 
     FormatError says what is wrong with it.
     """
+    return read_lanes(_bytes(path, most), prompt)
+
+
+def load_prompts(path: Path) -> list[LoadedRun]:
+    """Read a trajectory file of any size: the lanes of each of its prompts, in the file's order; FormatError.
+
+    What was left out of the file is told with the first prompt.
+    """
+    found, problems = _read_all(_bytes(path, None))
+    runs = [_run_of(prompt, found) for prompt in _prompts(found)]
+    return [LoadedRun(runs[0].lanes, (*_told(problems), *runs[0].notes)), *runs[1:]]
+
+
+def _bytes(path: Path, most: int | None) -> bytes:
     try:
         size = path.stat().st_size
         if most is not None and size > most:
@@ -37,7 +51,7 @@ def load_file(path: Path, most: int | None = MOST_BYTES, prompt: int = 1) -> Loa
                 f"The file has {size / 1e6:,.0f} MB and the player takes up to {most / 1e6:,.0f} MB: "
                 "the command `export` reads larger ones."
             )
-        return read_lanes(path.read_bytes(), prompt)
+        return path.read_bytes()
     except OSError as error:
         raise FormatError(f"The file cannot be read ({error.strerror or error}): choose it again.") from error
 
@@ -53,6 +67,21 @@ def read_lanes(data: bytes, prompt: int = 1) -> LoadedRun:
     Bad lines of a JSONL file are left out and told by their number, as are further prompts and lanes beyond
     MOST_LANES: one player shows the lanes of one prompt.
     """
+    found, problems = _read_all(data)
+    asked = _prompts(found)
+    if not 1 <= prompt <= len(asked):
+        raise FormatError(f"The file holds {len(asked)} prompts: there is none of number {prompt}.")
+    run = _run_of(asked[prompt - 1], found)
+    notes = _told(problems)
+    if len(asked) > 1:
+        same = sum(trajectory.prompt == asked[prompt - 1] for _, trajectory in found)
+        which = "first one" if prompt == 1 else f"number {prompt}"
+        notes.append(f"The file holds other prompts too: the {same} of {len(found)} lanes of its {which} are shown.")
+    return LoadedRun(run.lanes, (*notes, *run.notes))
+
+
+def _read_all(data: bytes) -> tuple[list[tuple[str, Trajectory]], list[str]]:
+    """Return every lane in the bytes of a file, and a sentence for each line that is none; FormatError."""
     if not data.strip():
         raise FormatError("The file is empty: choose a JSON file that was saved here.")
     try:
@@ -61,8 +90,11 @@ def read_lanes(data: bytes, prompt: int = 1) -> LoadedRun:
         lines = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
         if len(lines) < 2 or (not _is_json(lines[0][1]) and not _is_json(lines[-1][1])):
             raise FormatError(f"{whole} Choose a JSON file that was saved here.") from whole
-        return _one_prompt(*_read_lines(lines), prompt)
-    return _one_prompt(list(run_from_dict(value).items()), [], prompt)
+        return _read_lines(lines)
+    found = list(run_from_dict(value).items())
+    if not found:
+        raise FormatError("The file holds no lanes: choose another one.")
+    return found, []
 
 
 def _is_json(line: bytes) -> bool:
@@ -87,21 +119,18 @@ def _read_lines(lines: list[tuple[int, bytes]]) -> tuple[list[tuple[str, Traject
     return found, problems
 
 
-def _one_prompt(found: list[tuple[str, Trajectory]], problems: list[str], number: int) -> LoadedRun:
-    if not found:
-        raise FormatError("The file holds no lanes: choose another one.")
-    asked = list(dict.fromkeys(trajectory.prompt for _, trajectory in found))
-    if not 1 <= number <= len(asked):
-        raise FormatError(f"The file holds {len(asked)} prompts: there is none of number {number}.")
-    same = [(key, trajectory) for key, trajectory in found if trajectory.prompt == asked[number - 1]]
-    notes = problems[:3] + ([f"{len(problems) - 3} more lines were left out."] if len(problems) > 3 else [])
-    if len(same) < len(found):
-        notes.append(
-            f"The file holds other prompts too: the {len(same)} of {len(found)} lanes of its "
-            f"{'first one' if number == 1 else f'number {number}'} are shown."
-        )
-    if len(same) > MOST_LANES:
-        notes.append(f"The first {MOST_LANES} of {len(same)} lanes are shown.")
+def _prompts(found: list[tuple[str, Trajectory]]) -> list[str]:
+    return list(dict.fromkeys(trajectory.prompt for _, trajectory in found))
+
+
+def _told(problems: list[str]) -> list[str]:
+    return problems[:3] + ([f"{len(problems) - 3} more lines were left out."] if len(problems) > 3 else [])
+
+
+def _run_of(prompt: str, found: list[tuple[str, Trajectory]]) -> LoadedRun:
+    """Return the lanes of one prompt, as many as a player shows."""
+    same = [(key, trajectory) for key, trajectory in found if trajectory.prompt == prompt]
+    notes = [f"The first {MOST_LANES} of {len(same)} lanes are shown."] if len(same) > MOST_LANES else []
     shown = same[:MOST_LANES]
     if len({trajectory.model.tokenizer for _, trajectory in shown} - {""}) > 1:
         notes.append("The lanes come from models with different tokenizers: a token of one is not a token of another.")

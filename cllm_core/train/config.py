@@ -156,7 +156,7 @@ def check_stretch(config: TrainConfig, block_size: int) -> None:
 class EvaluateConfig:
     """What to measure a pair on."""
 
-    pair: str = option("smollm2", "Pair to measure.")
+    pair: str = option("", "Pair to measure (empty: smollm2, the bundled model alone).")
     model: str = option("", "Measure adapters of this model instead of a pair: smollm2, a model folder, or a hub id.")
     adapter: str = option("", "With model: the target's adapter folder (empty: the model as it is).")
     cllm_adapter: str = option("", "With model: the consistency model made from it, an adapter's folder or a model's.")
@@ -183,6 +183,8 @@ class EvaluateConfig:
 
     def __post_init__(self) -> None:
         validate(self)
+        if self.pair and self.model:
+            raise ConfigError("pair and model name two different things to measure: give one of them.")
         if (self.adapter or self.cllm_adapter) and not self.model:
             raise ConfigError("adapter and cllm_adapter need model, the model that they belong to.")
         if self.allow_execution and self.task != "humaneval":

@@ -68,7 +68,7 @@ def evaluate_command(config: EvaluateConfig, report: Report = print) -> dict[str
 def chosen_pair(config: EvaluateConfig) -> ModelPair:
     """Return the named pair, or the one that the settings' model and adapters make."""
     if not config.model:
-        return models.find_pair(config.pair)
+        return models.find_pair(config.pair or "smollm2")
     source = models.ModelSource.parse(config.model)
     base = replace(source, adapter=config.adapter or None)
     cllm = _cllm_of(source, config.cllm_adapter) if config.cllm_adapter else None

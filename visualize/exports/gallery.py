@@ -1,4 +1,4 @@
-"""A folder of trajectories as a static site: an index and one page a file, for any web server or none.
+"""A folder of trajectories as a static site: an index and one page a prompt, for any web server or none.
 
 Pages are named by number and content, never by text from a file.
 """
@@ -14,7 +14,7 @@ from cllm_core.files import write_whole
 from cllm_core.metrics import Summary, summarize
 from visualize.exports.names import run_digest
 from visualize.labels import one_line
-from visualize.load import Lanes, load_file
+from visualize.load import Lanes, load_prompts
 from visualize.page import standalone_page
 from visualize.phrases import table_for
 from visualize.view import LANE_LABELS, player_props
@@ -30,7 +30,7 @@ class GalleryPage:
     """One page: its file name, the file it came from, and the lanes on it."""
 
     name: str
-    source: str
+    source: str  # with the prompt's number, if the file has several
     lanes: Lanes
     notes: tuple[str, ...]
 
@@ -62,12 +62,14 @@ def _read(files: Sequence[Path]) -> tuple[list[GalleryPage], list[str]]:
     problems: list[str] = []
     for path in files:
         try:
-            run = load_file(path, most=None)
+            runs = load_prompts(path)
         except FormatError as error:
             problems.append(f"{path.name} is left out: {error}")
             continue
-        name = f"run-{len(pages) + 1:03d}-{run_digest(run.lanes)}.html"
-        pages.append(GalleryPage(name, path.name, run.lanes, run.notes))
+        for number, run in enumerate(runs, 1):
+            name = f"run-{len(pages) + 1:03d}-{run_digest(run.lanes)}.html"
+            source = f"{path.name}, prompt {number}" if len(runs) > 1 else path.name
+            pages.append(GalleryPage(name, source, run.lanes, run.notes))
     return pages, problems
 
 

@@ -24,8 +24,7 @@ MAIN = (  # lists and boxes in twos, then sliders
 MORE = (
     "objective", "loss", "stretch", "refresh", "max_length", "chunk", "alpha", "weight_decay", "clip", "save_every",
     "keep", "precision", "device", "tracker", "augment", "chat", "gradient_checkpointing", "decay", "on_policy",
-    "refill", "frontiers",
-    "cycle", "warmup", "lr_floor",
+    "refill", "frontiers", "cycle", "warmup", "lr_floor",
 )  # fmt: skip
 JOB_MAIN = ("title", "answers")
 JOB_MORE = (
