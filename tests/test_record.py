@@ -111,7 +111,7 @@ def test_time_of_whoever_watches_is_not_counted():
     listening = recorder(lm, config)
     for _ in listening.listen(DECODERS["autoregressive"](lm, (0,), config)):
         time.sleep(0.05)
-    assert sum(step.seconds for step in listening.steps) <= listening.seconds < 0.1
+    assert sum(step.seconds for step in listening.steps) <= listening.seconds < 0.25  # the watching takes 0.3
 
 
 def test_broken_text_is_marked_and_the_ids_are_kept():

@@ -219,7 +219,7 @@ def test_closing_the_page_stops_the_run_without_waiting_for_it():
     until(lambda: bool(run.recorders))
     started = time.monotonic()
     following.close()
-    assert time.monotonic() - started < 0.2
+    assert time.monotonic() - started < 1.0
     gate.open(50)
     finish(run)
     assert run.trajectories()["base_ar"].partial

@@ -6,7 +6,7 @@ import pytest
 import tiny
 import training_rows
 
-from cllm_core.errors import TrainingError
+from cllm_core.errors import PromptError, TrainingError
 from cllm_core.train.data import Plan, choose_stretch, end_token, gold_rows, micro_batches
 
 
@@ -95,6 +95,15 @@ def test_a_prompt_without_a_gold_answer_cannot_be_learnt(tmp_path):
     loaded = own_tokenizer(eos_token_id=7)
     with pytest.raises(TrainingError, match="Example lonely of prompts has no gold answer"):
         gold_rows(loaded, task="prompts", split="train", data=str(tmp_path / "prompts.jsonl"))
+
+
+def test_a_prompt_that_cannot_be_fed_is_named(tmp_path):
+    data = tmp_path / "prompts.jsonl"
+    data.write_text('{"prompt": "a", "answer": "b", "id": "odd"}\n')
+    loaded = own_tokenizer(eos_token_id=7)
+    loaded.tokenizer.chat_template = "{{ raise_exception('a system message comes first') }}"
+    with pytest.raises(PromptError, match="Example odd of prompts: .*a system message comes first"):
+        gold_rows(loaded, task="prompts", split="train", data=str(data))
 
 
 def test_a_model_without_an_end_token_cannot_learn_to_stop():

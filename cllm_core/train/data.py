@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cllm_core.errors import TrainingError
+from cllm_core.errors import PromptError, TrainingError
 from cllm_core.tasks import get_task
 from cllm_core.train.noise import Stretch
 from cllm_core.train.rows import Row
@@ -41,7 +41,10 @@ def gold_rows(
     for example in examples:
         if not example.answer:
             raise TrainingError(f"Example {example.id} of {task} has no gold answer: collect the target's answers.")
-        prompt = loaded.encode(example.chat(), chat=chat)
+        try:
+            prompt = loaded.encode(example.chat(), chat=chat)
+        except PromptError as error:
+            raise PromptError(f"Example {example.id} of {task}: {error}") from error
         answer = loaded.tokenizer(example.answer, add_special_tokens=False)["input_ids"]
         rows.append(Row(example.id, prompt.ids, (*answer, end), block_size))
     return rows
