@@ -102,7 +102,7 @@ def test_a_prompt_that_cannot_be_fed_is_named(tmp_path):
     data.write_text('{"prompt": "a", "answer": "b", "id": "odd"}\n')
     loaded = own_tokenizer(eos_token_id=7)
     loaded.tokenizer.chat_template = "{{ raise_exception('a system message comes first') }}"
-    with pytest.raises(PromptError, match="Example odd of prompts: .*a system message comes first"):
+    with pytest.raises(PromptError, match=r"Example odd of prompts: .*a system message comes first"):
         gold_rows(loaded, task="prompts", split="train", data=str(data))
 
 
