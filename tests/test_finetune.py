@@ -558,6 +558,27 @@ def test_a_pair_that_went_with_its_job_is_not_left_chosen(monkeypatch: pytest.Mo
     assert (kept.constructor_args.get("value"), lost.value) == (None, "first")
 
 
+def test_a_pair_that_a_link_opened_stays_chosen(job: Job):
+    name = begin(SPACE, Form(), "alpha", DEFAULTS)[2].value
+    write_pair(find_job(name).folder, ModelPair(name, "Alpha's", ModelSource("bundled", "smollm2")))
+    opened = pair_list(SPACE, name, owner_of(SPACE, "beta"))
+    assert opened.constructor_args.get("value") is None  # as it was
+    assert opened.choices[-1] == ("Alpha's", name)
+
+
+def test_a_pair_whose_plan_cannot_be_read_is_on_no_visitors_list(job: Job):
+    name = begin(SPACE, Form(), "alpha", DEFAULTS)[2].value
+    write_pair(find_job(name).folder, ModelPair(name, "Secret", ModelSource("bundled", "smollm2")))
+    (find_job(name).folder / "job.json").write_text("{")
+    assert name not in SPACE.pairs(owner_of(SPACE, "beta"))
+    assert name in HOME.pairs()
+
+
+def test_an_upload_that_is_gone_is_asked_for_again(tmp_path: Path):
+    with pytest.raises(FormatError, match="choose it again"):
+        read_upload(HOME, str(tmp_path / "cleared.txt"))
+
+
 def test_a_title_is_data_wherever_it_is_shown(job: Job):
     assert job_view.job_title(job).startswith("A <b>, ")
     alive(job)

@@ -22,7 +22,7 @@ from cllm_core.errors import ConfigError, TrainingError
 from cllm_core.tasks.base import Example, Message
 from cllm_core.train.jobs import locks, runner, state
 from cllm_core.train.jobs.folder import Job, find_job, list_jobs, new_job
-from cllm_core.train.jobs.guard import Measures, agreement, collapse, repetition
+from cllm_core.train.jobs.guard import Measures, agreement, collapse, repetition, sound
 from cllm_core.train.jobs.locks import device_of, is_locked, lock_file, try_lock
 from cllm_core.train.jobs.plan import JobConfig, JobPlan, read_plan, write_plan
 from cllm_core.train.jobs.process import identity, is_alive
@@ -103,7 +103,9 @@ def test_a_job_collects_the_states_that_its_noise_needs(tmp_path: Path):
     assert not JobPlan(train={}, job=target).collect_config(tmp_path).trajectories
 
 
-@pytest.mark.parametrize("title", ["../../etc/passwd", "a/b\\c\0d", "", "<script>", "💥", "x" * 300, "-", "CON"])
+@pytest.mark.parametrize(
+    "title", ["../../etc/passwd", "a/b\\c\0d", "", "<script>", "💥", "x" * 300, "-", "CON", "half \ud83d"]
+)
 def test_names_are_data_and_folders_are_named_here(runs: Path, title: str):
     job = new_job(replace(PLAN, job=JobConfig(title=title)))
     assert job.folder.parent == runs
@@ -400,6 +402,15 @@ def test_a_line_that_is_being_written_is_left_out(runs: Path):
     assert json.loads((job.folder / "one.json").read_text())
 
 
+def test_notes_leave_out_the_jobs_own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    job = new_job(PLAN, runs=Path("runs"))
+    line = f"2026-01-01 00:00:00  Finished: the adapter is in {{}}{os.sep}adapter."
+    for place in (job.folder, job.folder.resolve()):
+        (job.folder / "log.txt").write_text(line.format(place) + "\n")
+        assert job.notes() == ["Finished: the adapter is in adapter."]
+
+
 # --- the guard
 
 
@@ -428,7 +439,15 @@ def test_the_guard_pauses_a_collapse_and_says_its_limit():
     assert collapse(measured(100), before, config) is None
     assert "limit is 50%" in (collapse(measured(100, repetition=0.6), before, config) or "")
     assert "below its best of 0.95" in (collapse(measured(100, agreement=0.5), before, config) or "")
-    assert collapse(measured(100, repetition=1.0), before, replace(config, guard=False)) is None
+
+
+def test_collapsed_checkpoints_are_no_measure_of_the_best():
+    first, bad, good = (
+        measured(0),
+        measured(50, repetition=0.9, tokens_per_pass=14.0),
+        measured(100, tokens_per_pass=5.0),
+    )
+    assert sound([first, bad, good], JobConfig()) == [first, good]
 
 
 def test_a_task_that_repeats_by_nature_is_no_collapse():

@@ -136,6 +136,22 @@ def test_a_collapse_pauses_the_run_and_the_best_checkpoint_stays(
     assert probe_steps(job.folder) == [0, 3, 6]
 
 
+def test_resumed_without_its_guard_a_collapsed_run_is_not_the_best(
+    make: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+):
+    job = make(replace(SMALL, guard=False), steps=12)
+    found = iter([(0.1, 1.0), (0.1, 3.0), (0.9, 14.0), (0.9, 15.0), (0.1, 5.0)])
+    measure = Probe._measure
+
+    def measured(*arguments: Any) -> Any:
+        rate, speed = next(found)
+        return replace(measure(*arguments), agreement=1.0, repetition=rate, tokens_per_pass=speed)
+
+    monkeypatch.setattr(Probe, "_measure", measured)
+    assert run_stage(job, "train") == ("done", "")
+    assert json.loads((job.folder / "best" / "measures.json").read_text())["step"] == 12
+
+
 def test_a_collapse_at_the_last_checkpoint_does_not_become_the_result(
     make: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
 ):

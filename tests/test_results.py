@@ -73,6 +73,18 @@ def test_where_ids_part_the_first_position_and_the_margin_are_told():
     assert any("two best candidates lie close" in note for note in run_notes(lanes))
 
 
+def test_rounding_is_named_as_the_reason_only_where_the_margin_is_small():
+    lanes = run_examples.lanes()
+    clear = tuple(replace(step, top=(((step.state[0], 0.9), (1, 0.1)),)) for step in lanes["base_ar"].steps)
+    other = parted(lanes["base_jacobi"])
+    notes = run_notes({"base_ar": replace(lanes["base_ar"], steps=clear), "base_jacobi": other})
+    assert any("leads by 2.2 nats, more than rounding explains" in note for note in notes)
+    unknown = tuple(replace(step, top=()) for step in clear)
+    notes = run_notes({"base_ar": replace(lanes["base_ar"], steps=unknown), "base_jacobi": other})
+    assert any("no margin of the two best candidates is known" in note for note in notes)
+    assert not any("lie close" in note for note in notes)
+
+
 def test_the_headline_is_a_finding_of_the_most_parallel_lane():
     lanes = run_examples.lanes()
     assert headline(lanes) == "Base, Jacobi: 6 tokens in 4 passes, 1.50× the speed of one token at a time."

@@ -23,7 +23,7 @@ from safetensors.torch import load_file
 
 from cllm_core import hf, models
 from cllm_core.errors import CllmError, ConfigError, TrainingError
-from cllm_core.train import adapter, loop, run
+from cllm_core.train import adapter, checkpoint, loop, run
 from cllm_core.train.config import TrainConfig
 from cllm_core.train.cost import estimate
 from cllm_core.train.data import fit_rows
@@ -192,6 +192,19 @@ def test_a_broken_checkpoint_is_passed_over_with_a_message(tmp_path, where, dama
     assert "Resuming after step 2." in said
     assert result.finished
     assert_same_weights(final_weights(straight), final_weights(config), atol=1e-6)
+
+
+def test_a_broken_checkpoint_does_not_count_as_the_newest(tmp_path, where):
+    """It sorted above those that came after it, and took their places."""
+    config = training_rows.train_config(tmp_path / "run", where, save_every=2, keep=1)
+    train(config, stop=stop_in(4, config))
+    checkpoints = tmp_path / "run/checkpoints"
+    os.truncate(checkpoints / "step-000004/weights.safetensors", 100)
+    assert checkpoint.last_good(checkpoints) == "there is no checkpoint before it"
+    train(config, stop=stop_in(2, config))
+    assert [path.name for path in checkpoints.glob("step-*")] == ["step-000002"]
+    assert checkpoint.last_good(checkpoints) == "the last good checkpoint is step-000002"
+    assert "Resuming after step 2." in train(config)[1]
 
 
 def test_a_run_without_a_whole_checkpoint_says_that_it_begins_anew(tmp_path, where):

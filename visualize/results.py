@@ -36,6 +36,7 @@ COLUMNS = (
     "Same ids as one at a time",
 )
 _UNKNOWN = "–"
+ROUNDING_MARGIN = 0.5  # nats; half precision moves a logit of 20 by 0.1, single precision hardly at all
 
 
 def results_table(lanes: Mapping[str, Trajectory]) -> pd.DataFrame:
@@ -85,12 +86,27 @@ def run_notes(lanes: Mapping[str, Trajectory]) -> list[str]:
     if len({trajectory.prompt_ids for trajectory in lanes.values()}) > 1 and DIFFERENT_PROMPTS not in told:
         notes.append(DIFFERENT_PROMPTS)
     notes += [note for note in [_another_answer(lanes)] if note]
-    if any(result.first_difference for result in lane_results(lanes).values()):
-        notes.append(
+    differences = [result.first_difference for result in lane_results(lanes).values() if result.first_difference]
+    if differences:
+        notes.append(_why_apart(differences))
+    return notes
+
+
+def _why_apart(differences: Sequence[Difference]) -> str:
+    """Return what the margins say of outputs that differ from one-at-a-time decoding."""
+    margins = [difference.top2_margin for difference in differences]
+    known = [margin for margin in margins if margin is not None]
+    if len(known) < len(margins):
+        return "Outputs differ from one-at-a-time decoding where no margin of the two best candidates is known."
+    if max(known) < ROUNDING_MARGIN:
+        return (
             "Outputs part where the two best candidates lie close together: a wide pass rounds a little differently "
             "from a narrow one. The margin is the difference of their log-probabilities."
         )
-    return notes
+    return (
+        f"Outputs part where the best candidate leads by {max(known):.3g} nats, more than rounding explains: the "
+        "lanes did not decode the same thing."
+    )
 
 
 def _another_answer(lanes: Mapping[str, Trajectory]) -> str:

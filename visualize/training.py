@@ -128,7 +128,10 @@ def read_upload(settings: AppSettings, path: str | None) -> PromptFile:
     if not path:
         raise FormatError("Choose a prompt file first: JSONL, CSV, or plain text with one prompt a line.")
     most = PUBLIC_BYTES if settings.public else MOST_BYTES
-    size = Path(path).stat().st_size
+    try:
+        size = Path(path).stat().st_size
+    except OSError as error:  # such as an upload that the app has cleared away meanwhile
+        raise FormatError(f"The file cannot be read ({error.strerror or error}): choose it again.") from error
     if size > most:
         raise FormatError(f"The file has {size / 1e6:,.1f} MB, and the limit is {most / 1e6:,.0f} MB.")
     read = read_prompts(path)
@@ -197,6 +200,7 @@ def _evaluate_flags(plan: JobPlan, folder: Path) -> list[str]:
         block_size=decode.block_size,
         window="sliding",
         max_new_tokens=decode.max_new_tokens,
+        device=train.device,
     )
     return flags(config)
 

@@ -34,7 +34,8 @@ class Checkpoint:
 def save(folder: Path, checkpoint: Checkpoint, *, keep: int, extra: Callable[[Path], None] = lambda path: None) -> Path:
     """Write a checkpoint into its own subfolder, let `extra` add files to it, delete all but the newest `keep`.
 
-    Those marked by a file KEPT stay beside them.
+    Those marked by a file KEPT stay beside them. Later steps can only be broken ones that a resume passed over: they
+    are deleted, or they would count as the newest.
     """
     final = folder / f"step-{checkpoint.step:06d}"
     partial = folder / f".{final.name}.partial"
@@ -53,7 +54,9 @@ def save(folder: Path, checkpoint: Checkpoint, *, keep: int, extra: Callable[[Pa
             os.replace(partial, final)
     finally:
         shutil.rmtree(partial, ignore_errors=True)  # half a checkpoint is of no use, and takes room
-    for old in _numbered(folder)[:-keep]:
+    numbered = _numbered(folder)
+    own = numbered.index(final)
+    for old in (*numbered[: max(0, own + 1 - keep)], *numbered[own + 1 :]):
         if not (old / KEPT).exists():
             shutil.rmtree(old, ignore_errors=True)
     return final
@@ -76,8 +79,8 @@ def writing(folder: Path) -> Iterator[None]:
 
 def last_good(folder: Path) -> str:
     """Say which checkpoint is left, in a few words."""
-    kept = _numbered(folder)
-    return f"the last good checkpoint is {kept[-1].name}" if kept else "there is no checkpoint before it"
+    whole = next((path for path in reversed(_numbered(folder)) if not _inspect(path)[0]), None)
+    return f"the last good checkpoint is {whole.name}" if whole else "there is no checkpoint before it"
 
 
 def load_newest(folder: Path, say: Callable[[str], None]) -> Checkpoint | None:

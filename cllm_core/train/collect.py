@@ -40,7 +40,7 @@ from cllm_core.types import DecodeConfig
 if TYPE_CHECKING:
     from cllm_core.hf import LoadedModel
 
-FREE = frozenset({"out", "format", "device"})  # settings that may change between stop and resume
+FREE = frozenset({"out", "format", "device", "batch"})  # settings that may change between stop and resume
 
 
 @dataclass(frozen=True)

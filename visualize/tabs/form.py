@@ -6,6 +6,7 @@ from typing import Any
 
 import gradio as gr
 
+from cllm_core.errors import ModelNotFound
 from cllm_core.options import option_field
 from cllm_core.pairs import ModelPair
 from cllm_core.tasks.prompts import MAX_CHARS
@@ -54,12 +55,19 @@ def pair_choices(settings: AppSettings, owner: str | None = None) -> list[tuple[
 
 
 def pair_list(settings: AppSettings, current: object, owner: str | None = None) -> gr.Dropdown:
-    """Return the list as it is now; a chosen pair that is gone gives way to the first."""
+    """Return the list as it is now; a chosen pair that is gone gives way to the first.
+
+    One that is there but on nobody's list, such as another visitor's that a link opened, stays.
+    """
     choices = pair_choices(settings, owner)
     names = [name for _, name in choices]
     if not current or current in names:
         return gr.Dropdown(choices=choices)
-    return gr.Dropdown(choices=choices, value=next(iter(names), None))
+    try:
+        chosen = settings.pair(str(current))
+    except ModelNotFound:
+        return gr.Dropdown(choices=choices, value=next(iter(names), None))
+    return gr.Dropdown(choices=[*choices, (chosen.title, chosen.name)])
 
 
 def build_form(settings: AppSettings, opening_prompt: str = "") -> Form:

@@ -20,6 +20,7 @@ from cllm_core.train.jobs.plan import JobPlan, read_plan, write_plan
 
 OUTCOME, OUTPUT, REPORT, BEST = "outcome.json", "output.txt", "report.json", "best"
 BEST_MEASURES = "measures.json"  # in BEST, and in a result that was made of it
+UNKNOWN = "unknown"  # the owner of a job whose plan cannot be read: no visitor's name is so short
 _NAME = re.compile(r"\d{8}-\d{6}-[a-z0-9]+(?:-[a-z0-9]+)*-[0-9a-f]{6}")
 _TAIL = 64_000  # bytes of a log that are looked at for its last lines
 
@@ -60,7 +61,9 @@ class Job:
             lines = (self.folder / "log.txt").read_text(encoding="utf-8", errors="replace").split("\n")
         except OSError:
             return []
-        said = [line[len("2026-01-01 00:00:00  ") :].replace(f"{self.folder}{os.sep}", "") for line in lines]
+        said = [line[len("2026-01-01 00:00:00  ") :] for line in lines]
+        for place in (self.folder.resolve(), self.folder):  # the job runs by the whole path, the longer one
+            said = [text.replace(f"{place}{os.sep}", "") for text in said]
         return [text for text in dict.fromkeys(said) if text and not text.startswith("step ")][-most:]
 
     def rows_of(self, name: str) -> list[dict[str, Any]]:
@@ -95,6 +98,7 @@ def new_job(
             _write_prompts(folder / plans.HELD_OUT, held_out or prompts[:1])
         write_plan(folder, plan)
     except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
         raise TrainingError(
             f"Cannot make a job in {runs}: {error.strerror}. Name another folder by CLLM_RUNS."
         ) from error
@@ -138,11 +142,18 @@ def find_job(name: object, owner: str | None = None, runs: Path | None = None) -
 
 
 def made_by(name: str, runs: Path | None = None) -> str | None:
-    """Return the owner of the job whose pair has this name (empty: everybody's), or None if no job made it."""
+    """Return the owner of the job whose pair has this name (empty: everybody's), or None if no job made it.
+
+    A job whose plan cannot be read is UNKNOWN's.
+    """
     try:
-        return find_job(name, runs=runs).plan().owner
-    except (TrainingError, FormatError):
+        job = find_job(name, runs=runs)
+    except TrainingError:
         return None
+    try:
+        return job.plan().owner
+    except FormatError:
+        return UNKNOWN
 
 
 def copy_whole(folder: Path, to: Path, extra: Callable[[Path], object] = lambda part: None) -> None:

@@ -32,9 +32,14 @@ def agreement(ids: Sequence[int], reference: Sequence[int]) -> float:
     return SequenceMatcher(None, ids, reference, autojunk=False).ratio()
 
 
+def sound(measured: Sequence[Measures], config: JobConfig) -> list[Measures]:
+    """Return the measures, step 0 first, of those checkpoints whose answers had not collapsed."""
+    return [now for at, now in enumerate(measured) if collapse(now, measured[:at], config) is None]
+
+
 def collapse(now: Measures, before: Sequence[Measures], config: JobConfig) -> str | None:
-    """Return why the run must pause after this checkpoint, or None. `before` holds the earlier ones, step 0 first."""
-    if not config.guard or not before:
+    """Return why the run should pause after this checkpoint, or None. `before` holds the earlier ones, step 0 first."""
+    if not before:
         return None
     if now.repetition > max(config.repetition_limit, before[0].repetition + _WORSE):
         return (

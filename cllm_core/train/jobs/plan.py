@@ -128,7 +128,8 @@ def write_plan(folder: Path, plan: JobPlan) -> None:
         "job": asdict(plan.job),
         "train": dict(plan.train),
     }
-    (folder / FILE).write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    text = json.dumps(data, ensure_ascii=False, indent=1) + "\n"
+    (folder / FILE).write_text(text, encoding="utf-8", errors="backslashreplace")  # half a surrogate pair in a title
 
 
 def read_plan(folder: Path) -> JobPlan:

@@ -18,7 +18,7 @@ from cllm_core.tasks import get_task
 from cllm_core.tasks.base import Example
 from cllm_core.train.folder import KEPT
 from cllm_core.train.jobs.folder import BEST, BEST_MEASURES, Job, copy_whole
-from cllm_core.train.jobs.guard import Measures, agreement, collapse, repetition
+from cllm_core.train.jobs.guard import Measures, agreement, collapse, repetition, sound
 from cllm_core.types import Trajectory
 
 if TYPE_CHECKING:
@@ -72,9 +72,10 @@ class Probe:
             return
         measures = self._measure(loaded, step, found, time.perf_counter() - started)
         self._write(step, found, measures)
-        if self._guarded:
-            self.reason = collapse(measures, self._before, self._plan.job) or ""
-        if checkpoint is not None and not self.reason:
+        collapsed = collapse(measures, self._before, self._plan.job)
+        if self._guarded and self._plan.job.guard:
+            self.reason = collapsed or ""
+        if checkpoint is not None and not collapsed:
             self._keep_best(measures, checkpoint)
         self._before.append(measures)
 
@@ -124,9 +125,10 @@ class Probe:
     def _keep_best(self, measures: Measures, checkpoint: Path) -> None:
         """Keep the adapter of the checkpoint with the most tokens per pass, whatever pruning does to the others.
 
+        Answers that collapsed count for nothing here: repeats are quickly decoded.
         Of a full model, which is large, the checkpoint itself is kept from pruning.
         """
-        earlier = [other.tokens_per_pass for other in self._before if other.step > 0]
+        earlier = [other.tokens_per_pass for other in sound(self._before, self._plan.job) if other.step > 0]
         adapter, best = checkpoint / "adapter", self.job.folder / BEST
         kept = list(checkpoint.parent.glob(f"step-*/{KEPT}"))
         if (kept or best.exists()) and measures.tokens_per_pass <= max(earlier, default=0.0):

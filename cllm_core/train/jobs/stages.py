@@ -33,8 +33,9 @@ def stage_environment() -> dict[str, str]:
 
 
 def _threads() -> str:
-    """Return how many threads a stage computes with: what its user wishes, else one a core."""
-    return os.environ.get("OMP_NUM_THREADS") or str(os.cpu_count() or 1)
+    """Return how many threads a stage computes with: what its user wishes, else one a core that it may use."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return os.environ.get("OMP_NUM_THREADS") or str(allowed)
 
 
 def free_port() -> int:
