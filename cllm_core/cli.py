@@ -22,7 +22,14 @@ from cllm_core.cli_export import (
     run_figure,
     run_gallery,
 )
-from cllm_core.cli_train import config_arguments, run_collect, run_evaluate, run_train
+from cllm_core.cli_train import (
+    average_arguments,
+    config_arguments,
+    run_average,
+    run_collect,
+    run_evaluate,
+    run_train,
+)
 from cllm_core.errors import CllmError, ConfigError, PromptError
 from cllm_core.files import check_writable, write_text
 from cllm_core.options import add_arguments, from_namespace
@@ -301,6 +308,7 @@ COMMANDS = {
         "Collect answers and their trajectories to train on.", config_arguments(CollectConfig), run_collect
     ),
     "train": Command("Train a target or a consistency model.", config_arguments(TrainConfig), run_train),
+    "average": Command("Average adapters of one line of training.", average_arguments, run_average),
     "evaluate": Command("Measure a pair on held-out prompts.", config_arguments(EvaluateConfig), run_evaluate),
     "bench": Command("Measure this machine: recorder, generate, pass time by width.", _bench_arguments, _bench),
     "fetch": Command("Get a model onto this machine.", _fetch_arguments, _fetch),

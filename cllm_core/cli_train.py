@@ -1,4 +1,7 @@
-"""The training commands: collect, train, evaluate. Flags come from the config dataclasses, over a YAML or JSON file."""
+"""The training commands: collect, train, average, evaluate.
+
+Flags come from the config dataclasses, over a YAML or JSON file.
+"""
 
 import argparse
 from collections.abc import Callable
@@ -75,3 +78,18 @@ def run_evaluate(arguments: argparse.Namespace) -> None:
     from cllm_core.train.evaluate import evaluate_command
 
     evaluate_command(config_of(EvaluateConfig, arguments))
+
+
+def average_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of `average`."""
+    parser.add_argument("adapters", nargs="+", type=Path, help="adapter folders, of stages of one line of training")
+    parser.add_argument("--weights", nargs="+", type=float, default=[], help="one for each (default: all alike)")
+    parser.add_argument("--out", type=Path, required=True, help="the new adapter's folder")
+
+
+def run_average(arguments: argparse.Namespace) -> None:
+    """Write the mean of adapters."""
+    from cllm_core.train.average import average_adapters
+
+    written = average_adapters(arguments.adapters, arguments.weights, arguments.out)
+    print(f"{written} ({written.stat().st_size:,} bytes)")
