@@ -58,8 +58,8 @@ def test_gallery_leads_to_its_pages(page: Page, tmp_path: Path, hostile_lanes: d
     (tmp_path / "runs" / "one.json").write_bytes(export(hostile_lanes, "json"))
     build_gallery(tmp_path / "runs", tmp_path / "site")
     page.goto((tmp_path / "site" / "index.html").as_uri())
-    page.get_by_role("link", name="one.json").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("one.json")
+    page.get_by_role("link", name="one.json, prompt 2").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("one.json, prompt 2")
     expect(page.locator(".cllm-player table").first).to_be_visible()
 
 
