@@ -107,7 +107,7 @@ def block_size_race(pair: PairUnderTest, repeats: int) -> dict[str, Any]:
     """
     target = replace(pair.config, decoder="autoregressive")
     sizes = {size: replace(pair.config, decoder="jacobi", block_size=size) for size in BLOCK_SIZES}
-    for loaded, config in ((pair.target, target), (pair.cllm, sizes[BLOCK_SIZES[-1]])):
+    for loaded, config in ((pair.target, target), *((pair.cllm, config) for config in sizes.values())):
         _decode_all(loaded, pair.prompts[:1], config)  # warm up
     speedups: dict[int, list[float]] = {size: [] for size in sizes}
     per_pass: dict[int, float] = {}

@@ -70,18 +70,19 @@ def damage(folder: Path, source: str) -> str | None:
     """Return what is wrong with a folder that `write_manifest` described, in a few words, or None if it is whole."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        version, made_from, files = manifest["version"], manifest["source"], dict(manifest["files"])
+        version, made_from = manifest["version"], manifest["source"]
+        files = {name: (entry["size"], entry["fingerprint"]) for name, entry in dict(manifest["files"]).items()}
     except (OSError, ValueError, KeyError, TypeError):
         return "its manifest is missing or unreadable"
     if version != MANIFEST_VERSION or made_from != source:
         return "it was made by another version"
-    for name, recorded in files.items():
+    for name, (size, checksum) in files.items():
         path = folder / name
         if not path.is_file():
             return f"{name} is missing"
-        if path.stat().st_size != recorded["size"]:
+        if path.stat().st_size != size:
             return f"{name} is truncated"
-        if fingerprint(path) != recorded["fingerprint"]:
+        if fingerprint(path) != checksum:
             return f"{name} is altered"
     return None
 

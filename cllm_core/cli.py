@@ -32,6 +32,7 @@ from cllm_core.cli_train import (
 )
 from cllm_core.errors import CllmError, ConfigError, PromptError
 from cllm_core.files import check_writable, write_text
+from cllm_core.memory import is_out_of_memory
 from cllm_core.options import add_arguments, from_namespace
 from cllm_core.train.config import CollectConfig, EvaluateConfig, TrainConfig
 from cllm_core.types import BenchConfig, DecodeConfig
@@ -50,6 +51,12 @@ class Command:
     help: str
     arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], None]
+
+
+NO_MEMORY = (
+    "The memory is full: choose a smaller model or dtype, a shorter prompt, a smaller --block-size, --batch or "
+    "--max-new-tokens, or end other programs."
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -75,6 +82,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         return 130
+    except (MemoryError, RuntimeError) as error:  # torch's two allocators raise kinds of RuntimeError
+        if not is_out_of_memory(error):
+            raise
+        print(f"{parser.prog}: {NO_MEMORY}", file=sys.stderr)
+        return 1
     return 0
 
 
@@ -169,18 +181,25 @@ def _compare(arguments: argparse.Namespace) -> None:
     compare.warm_up(loaded, examples[0].asked(pair.wrap), config, chat=pair.chat)
     results: list[tuple[str, Mapping[str, LaneResult]]] = []
     told: set[str] = set()
-    for number, example in enumerate(examples, 1):
-        found = compare.compare(loaded, example.asked(pair.wrap), config, chat=pair.chat, lanes=lanes)
-        results.append((example.prompt, found))
-        _tell(f"{number}/{len(examples)} {example.id}")
-        for note in dict.fromkeys(note for lane in found.values() for note in lane.trajectory.notes):
-            if note not in told:
-                told.add(note)
-                _tell(note)
+    stopped = False
+    try:
+        for number, example in enumerate(examples, 1):
+            found = compare.compare(loaded, example.asked(pair.wrap), config, chat=pair.chat, lanes=lanes)
+            results.append((example.prompt, found))
+            _tell(f"{number}/{len(examples)} {example.id}")
+            for note in dict.fromkeys([*_run_notes(found), *_differences(example.id, found)]):
+                if note not in told:
+                    told.add(note)
+                    _tell(note)
+    except KeyboardInterrupt:
+        if not results:
+            raise
+        stopped = True
+        _tell(f"Stopped after {len(results)} of {len(examples)} prompts.")
     result = compare.comparison_to_dict(pair.name, loaded, results, config)
-    for row, example in zip(result["prompts"], examples, strict=True):
+    for row, example in zip(result["prompts"], examples):
         row |= {"id": example.id} | ({"messages": example.chat()} if example.messages else {})
-    result |= {"chat": pair.chat, "template": pair.template, "left_out": given - len(examples)}
+    result |= {"chat": pair.chat, "template": pair.template, "left_out": given - len(examples), "partial": stopped}
     if arguments.json:
         _write_json(arguments.json, result)
     if arguments.save_run:
@@ -188,6 +207,23 @@ def _compare(arguments: argparse.Namespace) -> None:
         runs = [{key: lane.trajectory for key, lane in found.items()} for _, found in kept]
         write_text(arguments.save_run, "".join(dumps_run(run) + "\n" for run in runs))
     print(_summary_table(result["summary"]))
+    if stopped:
+        raise KeyboardInterrupt  # what was measured is written and told
+
+
+def _run_notes(lanes: "Mapping[str, LaneResult]") -> list[str]:
+    return [note for lane in lanes.values() for note in lane.trajectory.notes]
+
+
+def _differences(name: str, lanes: "Mapping[str, LaneResult]") -> list[str]:
+    """Return, a sentence a lane, where it first departs from its model's one-at-a-time ids, and how near it was."""
+    told = []
+    for key, lane in lanes.items():
+        if (difference := lane.first_difference) is not None:
+            margin = difference.top2_margin
+            near = "" if margin is None else f", where the two best tokens are {margin:.3g} nats apart"
+            told.append(f"{name}: {key} first differs from one at a time at token {difference.index + 1}{near}.")
+    return told
 
 
 def _pair(arguments: argparse.Namespace) -> "ModelPair":
@@ -276,6 +312,10 @@ def _pair_under_test(arguments: argparse.Namespace) -> "PairUnderTest | None":
     if pair.cllm is None:
         if arguments.pair:
             raise ConfigError(f"{pair.name} has no consistency model to try block sizes with.")
+        return None
+    if not pair.examples:
+        if arguments.pair:
+            raise ConfigError(f"{pair.name} has no example prompts to try block sizes with: add some to its pair.json.")
         return None
     target, cllm = (models.load(source, **_loading(arguments)) for source in (pair.base, pair.cllm))
     prompts = tuple(target.encode(pair.wrap(example), chat=pair.chat) for example in pair.examples[:3])

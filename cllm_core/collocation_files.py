@@ -12,7 +12,15 @@ from typing import Any
 from cllm_core.collocations import Collocation, CollocationTable, Share, measure
 from cllm_core.errors import FormatError, NewerFormat
 from cllm_core.files import write_text
-from cllm_core.io import RUN_SCHEMA, SCHEMA, parse_json, run_from_dict
+from cllm_core.io import (
+    RUN_SCHEMA,
+    SCHEMA,
+    parse_json,
+    read_count,
+    read_number,
+    read_text_value,
+    run_from_dict,
+)
 from cllm_core.types import Trajectory
 
 TABLE_SCHEMA = "cllm-collocations"
@@ -44,10 +52,11 @@ def read_corpus(paths: Iterable[Path]) -> Corpus:
             corpus.outputs.append(data.decode("utf-8-sig", "replace"))
             continue
         for place, value in _values(data, path.name, corpus.problems):
-            try:
-                _add(value, corpus)
-            except FormatError as error:
-                corpus.problems.append(f"{place}: {error}")
+            for spot, each in _items(place, value):
+                try:
+                    _add(each, corpus)
+                except FormatError as error:
+                    corpus.problems.append(f"{spot}: {error}")
     if not any(text.strip() for text in corpus.outputs):
         first = f" {corpus.problems[0]}" if corpus.problems else ""
         raise FormatError(f"There is no output in the files to look for collocations in.{first}")
@@ -69,20 +78,27 @@ def _values(data: bytes, name: str, problems: list[str]) -> Iterator[tuple[str, 
             problems.append(f"{place}: {error}")
 
 
+def _items(place: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the values that a value of a file lists, each with its place, so that a bad one loses no other."""
+    if isinstance(value, list):
+        for number, each in enumerate(value, 1):
+            yield from _items(f"{place}, item {number}", each)
+    elif isinstance(value, Mapping) and isinstance(value.get("prompts"), list):  # what `compare --json` writes
+        for number, prompt in enumerate(value["prompts"], 1):
+            answers = prompt.get("lanes") if isinstance(prompt, Mapping) else None
+            spot = f"{place}, prompt {number}"
+            yield from _items(spot, list(answers.values()) if isinstance(answers, Mapping) else [None])
+    else:
+        yield place, value
+
+
 def _add(value: Any, corpus: Corpus) -> None:
     if isinstance(value, str):
         corpus.outputs.append(value)
-    elif isinstance(value, list):
-        for each in value:
-            _add(each, corpus)
     elif isinstance(value, Mapping) and value.get("schema") in (SCHEMA, RUN_SCHEMA):
         lanes = run_from_dict(value)
         corpus.runs.append(lanes)
         corpus.outputs += [trajectory.text for trajectory in lanes.values()]
-    elif isinstance(value, Mapping) and isinstance(value.get("prompts"), list):  # what `compare --json` writes
-        for prompt in value["prompts"]:
-            answers = prompt.get("lanes") if isinstance(prompt, Mapping) else None
-            _add(list(answers.values()) if isinstance(answers, Mapping) else None, corpus)
     else:
         corpus.outputs.append(_text(value))
 
@@ -139,15 +155,15 @@ def table_from_dict(data: Any) -> CollocationTable:
     if not isinstance(data, Mapping) or data.get("schema") != TABLE_SCHEMA:
         raise FormatError("This is not a collocation table: make one with `python -m cllm_core collocations`.")
     try:
-        if int(data["version"]) > TABLE_VERSION:
+        if read_count(data["version"], "version") > TABLE_VERSION:
             raise NewerFormat("This collocation table was written by a newer version of this program: update it.")
         return CollocationTable(
             collocations=tuple(_collocation(each) for each in data["collocations"]),
-            max_gap=int(data["max_gap"]),
-            corpus=str(data["corpus"]),
-            outputs=int(data["outputs"]),
-            words=int(data["words"]),
-            runs=int(data["runs"]),
+            max_gap=read_count(data["max_gap"], "max_gap"),
+            corpus=read_text_value(data["corpus"], "corpus"),
+            outputs=read_count(data["outputs"], "outputs"),
+            words=read_count(data["words"], "words"),
+            runs=read_count(data["runs"], "runs"),
         )
     except NewerFormat:
         raise
@@ -157,18 +173,31 @@ def table_from_dict(data: Any) -> CollocationTable:
 
 
 def _collocation(data: Mapping[str, Any]) -> Collocation:
-    runs = tuple(tuple(str(word) for word in run) for run in data["runs"])
+    runs = tuple(tuple(read_text_value(word, "word") for word in run) for run in data["runs"])
     if not runs or not all(runs) or not all(word for run in runs for word in run):
         raise ValueError("a collocation has no words")
-    shares = {str(key): Share(int(together), int(number)) for key, (together, number) in data["shares"].items()}
+    shares = {
+        str(key): _share(read_count(together, "share"), read_count(number, "share"))
+        for key, (together, number) in data["shares"].items()
+    }
     return Collocation(
         runs=runs,
-        label=str(data["label"]),
-        count=int(data["count"]),
-        log_likelihood=float(data["log_likelihood"]),
-        pmi=float(data["pmi"]),
+        label=read_text_value(data["label"], "label"),
+        count=read_count(data["count"], "count"),
+        log_likelihood=read_number(data["log_likelihood"], "log_likelihood"),
+        pmi=_signed(data["pmi"], "pmi"),
         shares=shares,
     )
+
+
+def _signed(value: Any, name: str) -> float:
+    return -read_number(-value, name) if isinstance(value, (int, float)) and value < 0 else read_number(value, name)
+
+
+def _share(together: int, number: int) -> Share:
+    if together > number:
+        raise ValueError(f"{together} of {number} occurrences are together")
+    return Share(together, number)
 
 
 def save_table(table: CollocationTable, path: Path) -> None:

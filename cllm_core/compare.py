@@ -41,6 +41,10 @@ LANES = {
     )
 }
 DIFFERENT_PROMPTS = "The two models see different prompt ids, because their tokenizers or chat templates differ."
+DIFFERENT_DEFAULTS = (
+    "The two models have different end tokens, or choose tokens by different settings of their generation_config: "
+    "their speeds and answers are not those of one way to decode."
+)
 WARM_UP_PASSES = 3  # the prompt's pass, and enough after it for what is compiled or tuned on second sight
 DEFAULT_LANES = ("base_ar", "base_jacobi", "cllm_jacobi")
 Models = Mapping[str, "LoadedModel"]  # side -> model
@@ -163,7 +167,7 @@ def run_lanes(
     """Decode the prompt lane by lane; yield (lane, its recorder) after every pass. A stop ends all lanes."""
     config = replace(config, top_k=max(2, config.top_k))  # two candidates give a difference its margin
     chosen = lanes_of(models, lanes)
-    prompts = _encode({lane.side: models[lane.side] for lane in chosen}, prompt, chat)
+    prompts = _encode({lane.side: models[lane.side] for lane in chosen}, prompt, config, chat)
     for lane in chosen:
         recorder, steps = open_run(models[lane.side], prompts[lane.side], replace(config, decoder=lane.decoder))
         for _ in recorder.listen(steps, stop):
@@ -172,13 +176,13 @@ def run_lanes(
             return
 
 
-def _encode(models: Models, prompt: Prompt, chat: bool) -> "dict[str, EncodedPrompt]":
-    """Encode the prompt for each side; where the sides do not see the same input, every lane's notes say so."""
+def _encode(models: Models, prompt: Prompt, config: DecodeConfig, chat: bool) -> "dict[str, EncodedPrompt]":
+    """Encode the prompt for each side; where the sides differ in more than weights, every lane's notes say so."""
     prompts = {side: loaded.encode(prompt, chat=chat) for side, loaded in models.items()}
     seen = {(loaded.info.tokenizer, prompts[side].ids) for side, loaded in models.items()}
-    if len(seen) < 2:
-        return prompts
-    return {side: replace(encoded, notes=(*encoded.notes, DIFFERENT_PROMPTS)) for side, encoded in prompts.items()}
+    rules = {(loaded.eos_ids, loaded.run_defaults(config)) for loaded in models.values()}
+    notes = [*([DIFFERENT_PROMPTS] if len(seen) > 1 else []), *([DIFFERENT_DEFAULTS] if len(rules) > 1 else [])]
+    return {side: replace(encoded, notes=(*encoded.notes, *notes)) for side, encoded in prompts.items()}
 
 
 def compare(
@@ -276,9 +280,9 @@ def _summarize_lane(prompts: Sequence[Mapping[str, LaneResult]], key: str) -> di
     results = [lanes[key] for lanes in prompts]
     totals = {name: sum(getattr(result.summary, name) for result in results) for name in _TOTALS}
     compared = [result.equals_ar for result in results if result.equals_ar is not None]
-    timed = [(lanes["base_ar"], lanes[key]) for lanes in prompts if lanes[key].speedup is not None]
-    base_seconds = sum(base.summary.seconds for base, _ in timed)
-    lane_seconds = sum(result.summary.seconds for _, result in timed)
+    timed = [(result.speedup, result.summary.seconds) for result in results if result.speedup is not None]
+    base_seconds = sum(speedup * seconds for speedup, seconds in timed)
+    lane_seconds = sum(seconds for _, seconds in timed)
     row: dict[str, Any] = {"prompts": len(results), **totals}
     row["tokens_per_pass"] = totals["tokens"] / totals["passes"] if totals["passes"] else 0.0
     row["tokens_per_second"] = totals["tokens"] / totals["seconds"] if totals["seconds"] else 0.0

@@ -25,8 +25,11 @@ def check_writable(*paths: Path | None) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text as UTF-8 with plain line ends, whole or not at all; ExportError if that cannot be done."""
-    write_whole(path, text.encode("utf-8"))
+    """Write a text as UTF-8 with plain line ends, whole or not at all; ExportError if that cannot be done.
+
+    Half a surrogate pair (a file name that is no UTF-8 has some) is written as its escape, which JSON reads back.
+    """
+    write_whole(path, text.encode("utf-8", "backslashreplace"))
 
 
 def write_whole(path: Path, data: bytes) -> None:

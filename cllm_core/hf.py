@@ -124,13 +124,17 @@ class LoadedModel:
         context = self.short_context if len(prompt_ids) < self.short_context else self.context
         return HFCausalLM(self, Sampler(config, processors, observe=observe), context)
 
+    def run_defaults(self, config: DecodeConfig) -> tuple[str, ...]:
+        """Return what the model's own generation_config changes about a run, a sentence a setting."""
+        return tuple(describe_defaults(config, self.generation))
+
     def run_notes(self, config: DecodeConfig) -> tuple[str, ...]:
         """Return what a reader of a run with this model should know."""
         short = self.short_context
         ends = (
             f"A prompt of less than {short:,} tokens is answered up to that place, where the model's positions change."
         )
-        return (*self.notes, *([ends] if short < self.context else []), *describe_defaults(config, self.generation))
+        return (*self.notes, *([ends] if short < self.context else []), *self.run_defaults(config))
 
 
 class HFCausalLM:

@@ -144,11 +144,17 @@ def _library_knows(model_type: Any) -> bool:
     return model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 
+def _shards(weight_map: Any, name: str) -> set[str]:
+    if not isinstance(weight_map, dict) or not all(isinstance(file, str) for file in weight_map.values()):
+        raise DownloadError(f"The list of the weight files of {name} cannot be read: fetch the model again.")
+    return set(weight_map.values())
+
+
 def _check_weights(folder: Path, name: str) -> None:
     files = sorted(folder.glob("*.safetensors"))
     index = folder / "model.safetensors.index.json"
     if index.is_file():
-        shards = set(_read_json(index, name).get("weight_map", {}).values())
+        shards = _shards(_read_json(index, name).get("weight_map"), name)
         missing = sorted(shards - {file.name for file in files})
         if missing:
             raise DownloadError(f"{name} is incomplete, {missing[0]} is missing: fetch the model again.")

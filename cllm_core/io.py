@@ -226,7 +226,7 @@ def _build(data: Mapping[str, Any]) -> Trajectory:
     return Trajectory(
         config=DecodeConfig(**data["config"]),
         model=_model(data["model"]),
-        prompt=_text(data["prompt"], "prompt"),
+        prompt=read_text_value(data["prompt"], "prompt"),
         prompt_ids=_ids(data["prompt_ids"]),
         steps=tuple(_step(step) for step in data["steps"]),
         ids=_ids(data["ids"]),
@@ -235,51 +235,56 @@ def _build(data: Mapping[str, Any]) -> Trajectory:
         pieces={int(token): piece_from_json(piece) for token, piece in data["pieces"].items()},
         special=frozenset(_ids(data["special"])),
         eos_ids=frozenset(_ids(data["eos_ids"])),
-        notes=tuple(_text(note, "note") for note in data["notes"]),
+        notes=tuple(read_text_value(note, "note") for note in data["notes"]),
     )
 
 
 def _model(data: Mapping[str, Any]) -> ModelInfo:
-    texts = {name: _text(value, name) for name, value in data.items() if name != "parameters"}
-    return ModelInfo(**texts, parameters=_count(data.get("parameters", 0), "parameters"))
+    texts = {name: read_text_value(value, name) for name, value in data.items() if name != "parameters"}
+    return ModelInfo(**texts, parameters=read_count(data.get("parameters", 0), "parameters"))
 
 
 def _step(data: Mapping[str, Any]) -> Step:
     return Step(
-        start=_count(data["start"], "start"),
+        start=read_count(data["start"], "start"),
         draft=_ids(data["draft"]),
         state=_ids(data["state"]),
-        fixed=_count(data["fixed"], "fixed"),
+        fixed=read_count(data["fixed"], "fixed"),
         seconds=_seconds(data["seconds"]),
-        probabilities=tuple(_number(p, "probability") for p in data["probabilities"]),
-        top=tuple(tuple((_count(token, "id"), _number(p, "probability")) for token, p in row) for row in data["top"]),
+        probabilities=tuple(read_number(p, "probability") for p in data["probabilities"]),
+        top=tuple(
+            tuple((read_count(token, "id"), read_number(p, "probability")) for token, p in row) for row in data["top"]
+        ),
     )
 
 
 def _ids(values: Any) -> tuple[int, ...]:
-    return tuple(_count(value, "id") for value in values)
+    return tuple(read_count(value, "id") for value in values)
 
 
-def _count(value: Any, name: str) -> int:
+def read_count(value: Any, name: str) -> int:
+    """Return a value of a file as a whole number from 0; ValueError if it is none."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ValueError(f"{name} {reprlib.repr(value)} is not a whole number from 0")
     return value
 
 
-def _number(value: Any, name: str) -> float:
+def read_number(value: Any, name: str) -> float:
+    """Return a value of a file as a finite number from 0; ValueError if it is none."""
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= _LARGEST:
         raise ValueError(f"{name} {reprlib.repr(value)} is not a number from 0 to {_LARGEST:g}")
     return float(value)
 
 
 def _seconds(value: Any) -> float:
-    seconds = _number(value, "seconds")
+    seconds = read_number(value, "seconds")
     if 0 < seconds < _SHORTEST:
         raise ValueError(f"seconds {seconds!r} is no time that a clock measures")
     return seconds
 
 
-def _text(value: Any, name: str) -> str:
+def read_text_value(value: Any, name: str) -> str:
+    """Return a value of a file as text; ValueError if it is none."""
     if not isinstance(value, str):
         raise ValueError(f"{name} {reprlib.repr(value)} is not text")
     return value
@@ -303,4 +308,9 @@ def _checked(trajectory: Trajectory) -> Trajectory:
         fixed += step.state[:gained]
     if fixed != trajectory.ids:
         raise ValueError("the output is not what its passes fixed")
+    ends = [index for index, token in enumerate(fixed) if token in trajectory.eos_ids]
+    if ends and ends[0] < len(fixed) - 1:
+        raise ValueError(f"the output goes on after its end token, at {ends[0]}")
+    if trajectory.eos_ids and (trajectory.finish == "end") != bool(ends):
+        raise ValueError(f"finish {trajectory.finish!r} does not fit its last token")
     return trajectory

@@ -64,7 +64,7 @@ def mine(outputs: Iterable[str], config: MiningConfig | None = None, corpus: str
     (Manning and Schütze 1999, chapter 5), by NLTK.
     """
     config = config or MiningConfig()
-    distinct = list(dict.fromkeys(text.strip() for text in outputs))
+    distinct = list(dict.fromkeys(stripped for text in outputs if (stripped := text.strip())))
     by_output = [sentences(text) for text in distinct]
     corpus_sentences = [sentence for found in by_output for sentence in found]
     outputs_of = [number for number, found in enumerate(by_output) for _ in found]

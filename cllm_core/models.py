@@ -112,12 +112,18 @@ def on_disk(source: ModelSource) -> Path | None:
 
 def _base_of(adapter: ModelFiles, progress: Progress) -> ModelFiles:
     base = hub.adapter_base(adapter.folder, adapter.name)
+    stacked = f"The adapter {adapter.name} was trained on another adapter ({base}): merge that first."
     try:
-        files = locate(ModelSource.parse(base), progress)
+        source = ModelSource.parse(base)
+        if source.kind == "folder" and hub.is_adapter(Path(source.where)):  # it may even name itself
+            raise UnsupportedModel(stacked)
+        files = locate(source, progress)
     except ModelError as error:
+        if str(error) == stacked:
+            raise
         raise type(error)(f"The adapter {adapter.name} was trained on {base}, which cannot be had: {error}") from error
     if files.adapter:
-        raise UnsupportedModel(f"The adapter {adapter.name} was trained on another adapter ({base}): merge that first.")
+        raise UnsupportedModel(stacked)
     return files
 
 
@@ -126,7 +132,7 @@ def _adapter_folder(adapter: str, progress: Progress) -> Path:
     if source is not None and source.kind == "hub":
         folder = hub.fetch_repo(source.where, source.revision, progress)
     else:
-        folder = Path(adapter)
+        folder = Path(source.where if source else adapter)
         hub.check_folder(folder, adapter_title(adapter))
     if not hub.is_adapter(folder):
         raise UnsupportedModel(f"{adapter_title(adapter)} is not a peft adapter: it has no adapter_config.json.")

@@ -15,6 +15,7 @@ from typing import Any
 
 from cllm_core.bundled import NAME as BUNDLED
 from cllm_core.errors import ConfigError, FormatError, ModelNotFound, NewerFormat
+from cllm_core.files import write_text
 from cllm_core.hub import is_adapter
 from cllm_core.io import parse_json
 from cllm_core.types import DecodeConfig
@@ -248,7 +249,7 @@ def write_pair(folder: Path, pair: ModelPair) -> Path:
         "results": dict(pair.results),
     }
     path = folder / PAIR_FILE
-    path.write_text(json.dumps(data, ensure_ascii=False, allow_nan=False, indent=2) + "\n", encoding="utf-8")
+    write_text(path, json.dumps(data, ensure_ascii=False, allow_nan=False, indent=2) + "\n")
     return path
 
 

@@ -17,7 +17,12 @@ def piece_table(tokenizer: Any) -> Callable[[int], bytes]:
     """Return a function from token id to its bytes. An id that the tokenizer does not know gives b""."""
     to_bytes = _plain_token_bytes(tokenizer)
     entries = {token: text for text, token in tokenizer.get_vocab().items()}
-    added = {token: str(content) for token, content in tokenizer.added_tokens_decoder.items()}
+    decoded = to_bytes is _sentencepiece and hasattr(tokenizer, "backend_tokenizer")  # its marks are spaces everywhere
+    added = {
+        token: str(content)
+        for token, content in tokenizer.added_tokens_decoder.items()
+        if content.special or not decoded
+    }
 
     @cache
     def piece(token: int) -> bytes:

@@ -66,7 +66,13 @@ class BenchConfig:
     """How long to measure."""
 
     repeats: int = option(5, "Repeats of every comparison; medians are reported.", minimum=1, maximum=100, step=1)
-    max_new_tokens: int = option(64, "Tokens per timed run.", minimum=8, maximum=1024, step=1)
+    max_new_tokens: int = option(
+        64,
+        "Tokens per timed run; those of a pair's block sizes have the pair's own limit.",
+        minimum=8,
+        maximum=1024,
+        step=1,
+    )
     passes: int = option(15, "Timed passes for each width.", minimum=1, maximum=1000, step=1)
     training: bool = option(True, "Also measure the two short cuts of training (about a minute).")
 

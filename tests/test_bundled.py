@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import json
 import logging
 import os
 import subprocess
@@ -144,6 +145,11 @@ def lose_a_file(folder: Path) -> None:
     (folder / "config.json").unlink()
 
 
+def break_the_manifest(folder: Path) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "files": {"config.json": 5}}))
+
+
 def lose_the_manifest(folder: Path) -> None:
     (folder / "manifest.json").write_text("{")
 
@@ -155,6 +161,7 @@ def lose_the_manifest(folder: Path) -> None:
         (zero_the_end, "model.safetensors is altered"),
         (lose_a_file, "config.json is missing"),
         (lose_the_manifest, "manifest is missing or unreadable"),
+        (break_the_manifest, "manifest is missing or unreadable"),
     ],
 )
 def test_a_damaged_cache_is_said_and_made_again(tmp_path, caplog, harm, said):

@@ -2,13 +2,15 @@
 
 import argparse
 import json
+from dataclasses import replace
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tiny
 
-from cllm_core import io, models
+from cllm_core import compare, io, models
 from cllm_core.cli import COMMANDS, main
 from cllm_core.collocation_files import read_corpus
 from cllm_core.errors import FormatError
@@ -73,14 +75,14 @@ def test_a_comparison_can_be_joined_back_and_its_runs_read_one_by_one(
     assert [row.get("messages") for row in result["prompts"]] == [None, None, turns]
     assert (result["chat"], result["template"], result["left_out"]) == (False, "{prompt}", 1)
     assert [run["base_ar"].prompt for run in io.load_runs(saved)] == ["abc", "xyz", "abc"]
-    for number, prompt in ((1, "abc"), (2, "xyz")):
+    for number, prompt in ((1, "abc"), (2, "xyz"), (3, "abc")):  # two conversations may end with the same message
         target = tmp_path / f"{number}.json"
         assert (
             run(capsys, "export", str(saved), "--format", "json", "--prompt", str(number), "--out", str(target))[0] == 0
         )
         assert io.load_run(target)["base_ar"].prompt == prompt
-    code, _, error = run(capsys, "export", str(saved), "--format", "csv", "--prompt", "3")
-    assert (code, "holds 2 prompts: there is none of number 3" in error) == (1, True)
+    code, _, error = run(capsys, "export", str(saved), "--format", "csv", "--prompt", "4")
+    assert (code, "holds 3 prompts: there is none of number 4" in error) == (1, True)
     code, _, error = run(capsys, "export", str(out), "--format", "csv")
     assert (code, "it is a comparison" in error) == (1, True)
     with pytest.raises(FormatError, match="it is a run, of one or more lanes; load_run reads it"):
@@ -143,6 +145,70 @@ def test_compare_checks_a_cllm_against_its_own_model(
     assert set(lanes) == {"base_ar", "base_jacobi", "cllm_jacobi"}
     assert lanes["cllm_jacobi"]["equals_ar"] is True  # against the CLLM's own one-at-a-time ids
     assert lanes["cllm_jacobi"]["ids"] != lanes["base_ar"]["ids"]
+
+
+def test_an_interrupted_comparison_keeps_what_was_measured(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompts, out, saved = tmp_path / "prompts.txt", tmp_path / "out.json", tmp_path / "runs.jsonl"
+    prompts.write_text("abc\nxyz\n", encoding="utf-8")
+    whole, asked = compare.compare, []
+
+    def once(loaded: Any, prompt: Any, *arguments: Any, **options: Any) -> Any:
+        asked.append(prompt)
+        if len(asked) > 1:
+            raise KeyboardInterrupt
+        return whole(loaded, prompt, *arguments, **options)
+
+    monkeypatch.setattr(compare, "compare", once)
+    flags = ["--prompts", str(prompts), "--json", str(out), "--save-run", str(saved), "--max-new-tokens", "4"]
+    code, table, error = run(capsys, "compare", *flags)
+    result = json.loads(out.read_text(encoding="utf-8"))
+    assert (code, result["partial"], [row["prompt"] for row in result["prompts"]]) == (130, True, ["abc"])
+    assert "Stopped after 1 of 2 prompts." in error
+    assert "base_jacobi" in table
+    assert len(io.load_runs(saved)) == 1
+
+
+def test_compare_says_where_a_lane_first_differs_and_how_near_it_was(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = compare.compare
+
+    def parted(*arguments: Any, **options: Any) -> Any:
+        found = whole(*arguments, **options)
+        lane = replace(found["base_jacobi"], equals_ar=False, first_difference=compare.Difference(2, 0.01234))
+        return {**found, "base_jacobi": lane}
+
+    monkeypatch.setattr(compare, "compare", parted)
+    _, _, error = run(capsys, "compare", "--prompt", "abc", "--max-new-tokens", "4")
+    assert (
+        "prompt: base_jacobi first differs from one at a time at token 3, where the two best tokens are 0.0123 nats "
+        "apart." in error
+    )
+
+
+@pytest.mark.parametrize("raised", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory")])
+def test_a_full_memory_is_answered_with_advice(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, raised: Exception
+) -> None:
+    def full(*arguments: Any, **options: Any) -> None:
+        raise raised
+
+    monkeypatch.setattr(compare, "decode", full)
+    code, printed, error = run(capsys, "decode", "--prompt", "abc")
+    assert (code, printed, error.count("\n")) == (1, "", 1)
+    assert "The memory is full: choose a smaller model" in error
+
+
+def test_a_pair_without_examples_is_refused_before_the_measurements(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = models.ModelSource("bundled", "smollm2")
+    monkeypatch.setattr(models, "find_pair", lambda name: models.ModelPair(name, name, source, source))
+    code, _, error = run(capsys, "bench", "--pair", "mine")
+    assert (code, error.count("\n")) == (1, 1)
+    assert "mine has no example prompts" in error
 
 
 def test_compare_decodes_as_the_pair_says_unless_a_flag_says_otherwise(

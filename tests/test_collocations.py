@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -286,6 +287,13 @@ def test_a_table_survives_its_file_and_has_exactly_these_fields(tmp_path: Path) 
     }
 
 
+ROW = {"runs": [["a", "b"]], "label": "a b", "count": 2, "log_likelihood": 1.0, "pmi": -0.5, "shares": {}}
+
+
+def test_a_score_below_zero_is_read() -> None:
+    assert table_from_dict({**table_to_dict(TABLE), "collocations": [ROW]}).collocations[0].pmi == -0.5
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -294,6 +302,16 @@ def test_a_table_survives_its_file_and_has_exactly_these_fields(tmp_path: Path) 
         ({"collocations": [{"runs": [[]]}]}, "no words"),
         ({"max_gap": None}, "damaged"),
         ({"collocations": 5}, "damaged"),
+        ({"outputs": -1}, "outputs -1 is not a whole number"),
+        ({"words": float("inf")}, "words inf is not a whole number"),
+        ({"version": float("inf")}, "version inf is not a whole number"),
+        ({"collocations": [{**ROW, "count": -5}]}, "count -5"),
+        ({"collocations": [{**ROW, "count": float("inf")}]}, "count inf"),
+        ({"collocations": [{**ROW, "pmi": float("inf")}]}, "pmi inf is not a number"),
+        ({"collocations": [{**ROW, "pmi": float("-inf")}]}, "pmi inf is not a number"),
+        ({"collocations": [{**ROW, "log_likelihood": float("inf")}]}, "log_likelihood inf"),
+        ({"collocations": [{**ROW, "shares": {"base_ar": [3, 2]}}]}, "3 of 2 occurrences"),
+        ({"collocations": [{**ROW, "label": None}]}, "label None is not text"),
     ],
 )
 def test_a_damaged_table_is_refused_in_a_sentence(change: dict[str, object], said: str) -> None:
@@ -326,6 +344,26 @@ def test_a_corpus_takes_text_rows_runs_and_comparisons_and_names_what_it_leaves_
     assert len(corpus.problems) == 2
     assert corpus.problems[0].startswith("rows.jsonl, line 3: ")
     assert corpus.problems[1].startswith("rows.jsonl, line 4: there is no text in it")
+
+
+def test_a_bad_item_of_an_array_loses_no_other(tmp_path: Path) -> None:
+    """The rows of a JSON array behind a bad one were lost, unremarked."""
+    rows = [{"text": "one"}, {"txt": "two"}, {"text": "three"}]
+    (tmp_path / "rows.json").write_text(json.dumps(rows), encoding="utf-8")
+    prompts = [{"lanes": {"base_ar": {"text": "four"}}}, {}, {"lanes": {"base_ar": {"text": "five"}}}]
+    (tmp_path / "comparison.json").write_text(json.dumps({"prompts": prompts}), encoding="utf-8")
+    corpus = read_corpus([tmp_path / "rows.json", tmp_path / "comparison.json"])
+    assert corpus.outputs == ["one", "three", "four", "five"]
+    assert [problem.split(": ")[0] for problem in corpus.problems] == [
+        "rows.json, item 2",
+        "comparison.json, prompt 2, item 1",
+    ]
+
+
+def test_a_table_of_a_corpus_whose_name_is_no_utf_8_is_written(tmp_path: Path) -> None:
+    table = replace(TABLE, corpus="caf\udce9.txt")
+    save_table(table, tmp_path / "table.json")
+    assert load_table(tmp_path / "table.json") == table
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", '{"n": 1}', "[]"])

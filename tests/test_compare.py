@@ -10,6 +10,7 @@ from tables import SpyLM
 
 from cllm_core.compare import (
     DEFAULT_LANES,
+    DIFFERENT_DEFAULTS,
     DIFFERENT_PROMPTS,
     LANES,
     Difference,
@@ -38,10 +39,10 @@ class TableModel:
     piece = staticmethod(lambda token: b" %d" % token)
     special_ids = frozenset()
 
-    def __init__(self, table=COUNTER, *, name="base", prompt_ids=(0,), tokenizer="t", eos_ids=()):
+    def __init__(self, table=COUNTER, *, name="base", prompt_ids=(0,), tokenizer="t", eos_ids=(), defaults=()):
         self.info = ModelInfo(name=name, tokenizer=tokenizer, device_name="a machine")
         self.eos_ids = frozenset(eos_ids)
-        self._table, self._prompt_ids = table, prompt_ids
+        self._table, self._prompt_ids, self._defaults = table, prompt_ids, defaults
         self.sessions: list[SpyLM] = []
 
     def encode(self, prompt, *, chat=True):
@@ -52,6 +53,9 @@ class TableModel:
     def session(self, config, prompt_ids, *, observe=True):
         self.sessions.append(SpyLM(self._table, vocab_size=201, eos_ids=tuple(self.eos_ids)))
         return self.sessions[-1]
+
+    def run_defaults(self, config):
+        return self._defaults
 
     def run_notes(self, config):
         return (f"{self.info.name} runs.",)
@@ -152,6 +156,18 @@ def test_lanes_that_do_not_see_the_same_prompt_ids_say_so(change):
     def flags(models):
         results = compare(models, "p", CONFIG, chat=True)
         return {DIFFERENT_PROMPTS in result.trajectory.notes for result in results.values()}
+
+    assert flags(pair(**change)) == {True}
+    assert flags(pair()) == {False}
+
+
+@pytest.mark.parametrize("change", [{"eos_ids": (150,)}, {"defaults": ("repetition_penalty=1.3",)}])
+def test_lanes_that_choose_or_end_by_other_rules_say_so(change):
+    """A base with a repetition penalty was raced against a CLLM without one."""
+
+    def flags(models):
+        results = compare(models, "p", CONFIG, chat=True)
+        return {DIFFERENT_DEFAULTS in result.trajectory.notes for result in results.values()}
 
     assert flags(pair(**change)) == {True}
     assert flags(pair()) == {False}
@@ -262,6 +278,12 @@ def test_summary_has_totals_and_ratios_of_totals():
     assert row["fast_forward_per_pass"] == pytest.approx((1 + 1.5) / 2)
     assert row["equals_ar"] == 1
     assert summary["base_ar"]["speedup"] == 1
+
+
+def test_a_lane_keeps_its_speedup_where_the_base_lane_is_not_asked_for():
+    results = compare(pair(), "p", CONFIG, chat=True, lanes=["base_jacobi"])
+    row = summarize_lanes([results])["base_jacobi"]
+    assert row["speedup"] == pytest.approx(results["base_jacobi"].speedup)
 
 
 def test_summary_of_lanes_that_were_not_compared_has_no_share():

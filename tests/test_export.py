@@ -89,7 +89,13 @@ def test_ids_come_back_as_they_were_though_encoding_the_text_would_give_others()
     steps = tuple(Step(t, (), (token,), t + 1, 0.01) for t, token in enumerate((1, 2, 3, 4)))
     model = ModelInfo(name="m", revision="abc", tokenizer="t")
     trajectory = worked_example.trajectory(
-        steps=steps, ids=(1, 2, 3, 4), pieces=pieces, special=frozenset({4}), eos_ids=frozenset({4}), model=model
+        steps=steps,
+        ids=(1, 2, 3, 4),
+        pieces=pieces,
+        special=frozenset({4}),
+        eos_ids=frozenset({4}),
+        finish="end",
+        model=model,
     )
     again = io.loads_run(export({"base_ar": trajectory}, "json"))["base_ar"]
     assert again == trajectory

@@ -114,6 +114,12 @@ def test_the_command_line_does_the_same_as_the_form():
     assert (measured.split, measured.limit, measured.chat) == ("dev", made.plan.job.test_prompts, False)
 
 
+def test_the_commands_measure_a_fully_trained_model_too():
+    *_, line = training.command_lines(order(method="full").plan).split("\n")
+    assert " evaluate " in line
+    assert " --cllm-adapter runs/mine/model" in line
+
+
 def test_the_commands_call_an_uploaded_file_by_its_name(tmp_path: Path):
     (tmp_path / "p.jsonl").write_text('{"prompt": "a", "answer": "b"}\n' * 20)
     made = order(prompts="upload", file=str(tmp_path / "p.jsonl"))

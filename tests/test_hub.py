@@ -65,6 +65,13 @@ def test_a_missing_shard_is_named(folder):
         hub.check_folder(folder, "tiny")
 
 
+@pytest.mark.parametrize("index", [{}, {"weight_map": None}, {"weight_map": {"a": 5}}])
+def test_a_list_of_shards_that_is_none_is_said(folder, index):
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(DownloadError, match="list of the weight files of tiny cannot be read: fetch the model again"):
+        hub.check_folder(folder, "tiny")
+
+
 @pytest.mark.parametrize("keep", [0, 5, 200, -1])
 def test_truncated_weights_are_said(folder, keep):
     weights = folder / "model.safetensors"

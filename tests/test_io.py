@@ -242,6 +242,17 @@ def test_what_is_no_trajectory_is_refused_in_one_sentence(text, message):
     assert "\n" not in str(caught.value)
 
 
+def test_an_output_that_contradicts_its_end_is_refused():
+    run = worked_example.trajectory()
+    for change, said in (
+        ({"eos_ids": frozenset([run.ids[1]])}, "goes on after its end token, at 1"),
+        ({"eos_ids": frozenset([10**6]), "finish": "end"}, "finish 'end' does not fit its last token"),
+        ({"eos_ids": frozenset([run.ids[-1]]), "finish": "length"}, "finish 'length' does not fit its last token"),
+    ):
+        with pytest.raises(FormatError, match=said):
+            io.loads(io.dumps(replace(run, **change)))
+
+
 def test_a_number_beyond_floats_is_refused():
     """1e999 is read as infinity, which could not be written again."""
     text = io.dumps(full()).replace('"seconds":1.0', '"seconds":1e999')

@@ -191,6 +191,19 @@ def test_an_adapter_cannot_lie_on_an_adapter(folder, tmp_path):
         load(ModelSource("folder", str(first), adapter=str(second)))
 
 
+def test_an_adapter_that_names_itself_as_its_base_is_said(tmp_path):
+    """It recursed without end."""
+    itself = write_adapter(tmp_path / "loop", str(tmp_path / "loop"))
+    with pytest.raises(UnsupportedModel, match="merge that first"):
+        load(ModelSource.parse(str(itself)))
+
+
+def test_an_adapter_in_the_home_folder_is_found(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write_adapter(tmp_path / "mine", str(folder))
+    assert load(ModelSource("folder", str(folder), adapter="~/mine")).info.adapter == "~/mine"
+
+
 def test_an_adapter_that_is_none_is_said(folder, tmp_path):
     with pytest.raises(UnsupportedModel, match="tiny is not a peft adapter"):
         load(ModelSource("folder", str(folder), adapter=str(folder)))

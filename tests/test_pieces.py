@@ -1,5 +1,6 @@
 """Token bytes: joined cells are the full text, whatever a single token's decode would lose."""
 
+import copy
 from types import SimpleNamespace
 
 import pytest
@@ -89,6 +90,17 @@ def test_added_tokens_are_literal_text():
     assert piece(by_name["<tool>"]) == b"<tool>"
     assert piece(by_name["é日"]) == "é日".encode()
     assert piece(by_name["</s>"]) == b"</s>"
+
+
+def test_an_added_run_of_spaces_is_spaces():
+    """Some sentencepiece models list runs of spaces among the added tokens, by their marks."""
+    tokenizer = copy.deepcopy(SP)
+    tokenizer.add_tokens([AddedToken("\u2581\u2581", special=False, normalized=False)])
+    added = tokenizer.convert_tokens_to_ids("\u2581\u2581")
+    cats = ids_of(SP, "The cats")
+    ids = [*cats, added, *cats]
+    assert piece_table(tokenizer)(added) == b"  "
+    assert joined(tokenizer, ids).decode().removeprefix(" ") == tokenizer.decode(ids)
 
 
 @pytest.mark.parametrize("tokenizer", [BB, SP], ids=["byte level", "sentencepiece"])

@@ -209,6 +209,15 @@ def test_lanes_of_other_prompts_and_too_many_lanes_are_left_out_and_told():
     )
 
 
+def test_two_runs_of_a_file_stay_apart_though_their_prompts_read_alike(tmp_path):
+    """Two conversations that end with the same message became one prompt with twice the lanes."""
+    lanes = run_examples.lanes()
+    path = tmp_path / "runs.jsonl"
+    path.write_text(dumps_run(lanes) + "\n" + dumps_run(lanes) + "\n", encoding="utf-8")
+    assert [run.lanes for run in load.load_prompts(path)] == [lanes, lanes]
+    assert read_lanes(path.read_bytes(), 2).lanes == lanes
+
+
 def test_lanes_of_different_tokenizers_are_told_apart():
     lane = run_examples.lanes()["base_jacobi"]
     own, other = (replace(lane, model=replace(lane.model, tokenizer=name)) for name in ("one", "two"))

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cllm_core.errors import FormatError, NewerFormat
-from cllm_core.io import parse_json, run_from_dict
+from cllm_core.io import RUN_SCHEMA, parse_json, run_from_dict
 from cllm_core.types import Trajectory
 
 MOST_BYTES = 50_000_000
 MOST_LANES = 8
 TRACES = Path(__file__).resolve().parent.parent / "assets" / "traces"
 Lanes = dict[str, Trajectory]
+NamedLanes = list[tuple[str, Trajectory]]  # as a file has them: a name may come twice
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ def load_prompts(path: Path) -> list[LoadedRun]:
 
     What was left out of the file is told with the first prompt.
     """
-    found, problems = _read_all(_bytes(path, None))
-    runs = [_run_of(prompt, found) for prompt in _prompts(found)]
+    prompts, problems = _read_all(_bytes(path, None))
+    runs = [_run_of(lanes) for lanes in prompts]
     return [LoadedRun(runs[0].lanes, (*_told(problems), *runs[0].notes)), *runs[1:]]
 
 
@@ -67,21 +68,21 @@ def read_lanes(data: bytes, prompt: int = 1) -> LoadedRun:
     Bad lines of a JSONL file are left out and told by their number, as are further prompts and lanes beyond
     MOST_LANES: one player shows the lanes of one prompt.
     """
-    found, problems = _read_all(data)
-    asked = _prompts(found)
-    if not 1 <= prompt <= len(asked):
-        raise FormatError(f"The file holds {len(asked)} prompts: there is none of number {prompt}.")
-    run = _run_of(asked[prompt - 1], found)
+    prompts, problems = _read_all(data)
+    if not 1 <= prompt <= len(prompts):
+        raise FormatError(f"The file holds {len(prompts)} prompts: there is none of number {prompt}.")
+    asked = prompts[prompt - 1]
+    run = _run_of(asked)
     notes = _told(problems)
-    if len(asked) > 1:
-        same = sum(trajectory.prompt == asked[prompt - 1] for _, trajectory in found)
+    if len(prompts) > 1:
+        lanes = sum(len(each) for each in prompts)
         which = "first one" if prompt == 1 else f"number {prompt}"
-        notes.append(f"The file holds other prompts too: the {same} of {len(found)} lanes of its {which} are shown.")
+        notes.append(f"The file holds other prompts too: the {len(asked)} of {lanes} lanes of its {which} are shown.")
     return LoadedRun(run.lanes, (*notes, *run.notes))
 
 
-def _read_all(data: bytes) -> tuple[list[tuple[str, Trajectory]], list[str]]:
-    """Return every lane in the bytes of a file, and a sentence for each line that is none; FormatError."""
+def _read_all(data: bytes) -> tuple[list[NamedLanes], list[str]]:
+    """Return the lanes of every prompt in the bytes of a file, and a sentence for each line left out; FormatError."""
     if not data.strip():
         raise FormatError("The file is empty: choose a JSON file that was saved here.")
     try:
@@ -94,7 +95,7 @@ def _read_all(data: bytes) -> tuple[list[tuple[str, Trajectory]], list[str]]:
     found = list(run_from_dict(value).items())
     if not found:
         raise FormatError("The file holds no lanes: choose another one.")
-    return found, []
+    return _by_prompt(found), []
 
 
 def _is_json(line: bytes) -> bool:
@@ -104,32 +105,46 @@ def _is_json(line: bytes) -> bool:
         return False
 
 
-def _read_lines(lines: list[tuple[int, bytes]]) -> tuple[list[tuple[str, Trajectory]], list[str]]:
-    found: list[tuple[str, Trajectory]] = []
+def _read_lines(lines: list[tuple[int, bytes]]) -> tuple[list[NamedLanes], list[str]]:
+    """Return the lanes of every prompt: a run is a prompt of its own, lone trajectories belong together by theirs."""
+    prompts: list[NamedLanes] = []
+    lone: dict[str, NamedLanes] = {}
     problems: list[str] = []
     for number, line in lines:
         try:
-            found += run_from_dict(parse_json(line)).items()
+            value = parse_json(line)
+            found = list(run_from_dict(value).items())
         except NewerFormat:
             raise
         except FormatError as error:
             problems.append(f"Line {number} was left out: {error}")
-    if not found:
-        raise FormatError(f"No line of the file is a trajectory. {problems[0]}")
-    return found, problems
+            continue
+        for lanes in _by_prompt(found):
+            if value["schema"] == RUN_SCHEMA:
+                prompts.append(lanes)
+            elif (prompt := lanes[0][1].prompt) in lone:
+                lone[prompt] += lanes
+            else:
+                lone[prompt] = lanes
+                prompts.append(lanes)
+    if not prompts:
+        raise FormatError(f"No line of the file is a trajectory. {problems[0] if problems else ''}".strip())
+    return prompts, problems
 
 
-def _prompts(found: list[tuple[str, Trajectory]]) -> list[str]:
-    return list(dict.fromkeys(trajectory.prompt for _, trajectory in found))
+def _by_prompt(found: NamedLanes) -> list[NamedLanes]:
+    prompts: dict[str, NamedLanes] = {}
+    for key, trajectory in found:
+        prompts.setdefault(trajectory.prompt, []).append((key, trajectory))
+    return list(prompts.values())
 
 
 def _told(problems: list[str]) -> list[str]:
     return problems[:3] + ([f"{len(problems) - 3} more lines were left out."] if len(problems) > 3 else [])
 
 
-def _run_of(prompt: str, found: list[tuple[str, Trajectory]]) -> LoadedRun:
+def _run_of(same: NamedLanes) -> LoadedRun:
     """Return the lanes of one prompt, as many as a player shows."""
-    same = [(key, trajectory) for key, trajectory in found if trajectory.prompt == prompt]
     notes = [f"The first {MOST_LANES} of {len(same)} lanes are shown."] if len(same) > MOST_LANES else []
     shown = same[:MOST_LANES]
     if len({trajectory.model.tokenizer for _, trajectory in shown} - {""}) > 1:
@@ -137,7 +152,7 @@ def _run_of(prompt: str, found: list[tuple[str, Trajectory]]) -> LoadedRun:
     return LoadedRun(dict(_unique(shown)), tuple(notes))
 
 
-def _unique(found: list[tuple[str, Trajectory]]) -> Iterator[tuple[str, Trajectory]]:
+def _unique(found: NamedLanes) -> Iterator[tuple[str, Trajectory]]:
     taken: set[str] = set()
     for key, trajectory in found:
         name, number = key, 1

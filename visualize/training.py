@@ -178,8 +178,7 @@ def command_lines(plan: JobPlan) -> str:
     folder = Path("runs/mine")
     configs = {"collect": plan.collect_config, "train": plan.train_config}
     lines = [["python", "-m", "cllm_core", stage, *flags(configs[stage](folder))] for stage in plan.stages[:-1]]
-    if plan.train_config(folder).method == "lora":
-        lines.append(["python", "-m", "cllm_core", "evaluate", *_evaluate_flags(plan, folder)])
+    lines.append(["python", "-m", "cllm_core", "evaluate", *_evaluate_flags(plan, folder)])
     if plan.uploaded:
         names = {str(folder / name): name for name in (PROMPTS, HELD_OUT_FILE)}
         lines = [[names.get(part, part) for part in line] for line in lines]
@@ -191,7 +190,7 @@ def _evaluate_flags(plan: JobPlan, folder: Path) -> list[str]:
     split, data = plan.held_out(folder, get_task(train.task).splits)
     config = EvaluateConfig(
         model=train.model,
-        cllm_adapter=str(folder / "adapter"),
+        cllm_adapter=str(folder / ("adapter" if train.method == "lora" else "model")),
         chat=train.chat,
         task=train.task,
         split=split,

@@ -59,6 +59,7 @@ def register(job: Job, examples: Sequence[Example], report: Mapping[str, Any] | 
         cllm = ModelSource("folder", str(model))
     decode = plan.decode_config()
     made = time.strftime("%d %B %Y", time.localtime(plan.made))
+    short = [example.prompt for example in examples if len(example.prompt) <= _EXAMPLE_LENGTH]
     pair = ModelPair(
         name=job.name,
         title=" ".join(plan.job.title.split())[:_TITLE] or f"{base.title}, tuned on {get_task(train.task).title}",
@@ -66,7 +67,7 @@ def register(job: Job, examples: Sequence[Example], report: Mapping[str, Any] | 
         cllm=cllm,
         description=f"Trained here on {made}, in {trained_steps(job):,} steps.",
         chat=train.chat,
-        examples=tuple(example.prompt for example in examples[:_EXAMPLES] if len(example.prompt) <= _EXAMPLE_LENGTH),
+        examples=tuple(short[:_EXAMPLES]),
         decode={
             "block_size": decode.block_size,
             "window": decode.window,
